@@ -257,7 +257,7 @@ def test_a_full_disk_is_said_and_leaves_everything_as_it_was(entries, monkeypatc
     def full(*_: Any, **__: Any) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(locked_file, "write_file", full)
+    monkeypatch.setattr(locked_file.files, "write_file", full)
     for namespace in ("default", "new"):
         problem = f"Could not write {namespace}.json: the disk is full. Nothing was changed."
         given = {"key": "k", "value": "w", "namespace": namespace}

@@ -8,9 +8,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from commonplace.engine.entities import graph_lines, parse_graph
+from commonplace.engine.entities import parse_graph
 from commonplace.engine.entries import NoteEntries
 from commonplace.engine.graph import NoteGraph
+from commonplace.engine.graph_verbs import graph_lines
 from commonplace.faces.bank.bank import is_bank_id
 from commonplace.note.model import Draft
 from commonplace.transfer import moving

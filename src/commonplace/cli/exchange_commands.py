@@ -320,7 +320,7 @@ def graph_export(call: Invocation, file: str | None = None) -> None:
     With --json and no FILE the lines are in the document. The graph is where the graph tools have it.
     """
     with call.memory() as memory:
-        from commonplace.engine.entities import graph_lines
+        from commonplace.engine.graph_verbs import graph_lines
         from commonplace.engine.graphs import graph_in
 
         lines = graph_lines(graph_in(memory, _graph_file(call)))
@@ -347,7 +347,7 @@ def graph_import(call: Invocation, file: str) -> None:
     """
     lines = _read_graph(file)
     with call.memory() as memory:
-        from commonplace.engine.entities import graph_lines
+        from commonplace.engine.graph_verbs import graph_lines
 
         target = _target_graph(call, memory, file)
         before = graph_lines(target)

@@ -15,11 +15,9 @@ _REQUEST_LIMIT = 1 << 20
 
 
 def ask(path: Path, method: str, params: Mapping[str, Any], seconds: float) -> Any:
-    """The result of `method` from the daemon that listens on the socket `path`.
-
-    None when nobody listens, it is this very process, the request is too long, or the daemon refuses it. Raises OSError
-    when no answer came within `seconds`.
-    """
+    """The result of `method` from the daemon that listens on the socket `path`. None when nobody listens, it is this
+    very process, the request is too long, or the daemon refuses it. Raises OSError when no answer came within
+    `seconds`."""
     if not os.path.exists(path):
         return None
     import socket
@@ -55,9 +53,8 @@ def call(daemon: socket, method: str, params: Mapping[str, Any]) -> Any:
 
 
 def from_folder(path: Path, use: Callable[[str], None]) -> None:
-    """`use` with the path; if that is too long for the system, with its name, from its folder.
-
-    Call it before other threads run."""
+    """`use` with the path; if that is too long for the system, with its name, from its folder. Call it before other
+    threads run."""
     try:
         return use(str(path))
     except OSError as error:

@@ -29,6 +29,7 @@ from commonplace.store.layout import SKIPPED_FOLDERS, TEMP_PREFIX
 from commonplace.store.path_guard import open_folder
 
 _TEMP = re.compile(re.escape(TEMP_PREFIX) + r"(\d+)-")
+_REBUILD = "rebuild it from the notes"
 _LEFT = "left behind by a program that ended"
 _WARNING_LEVELS = {
     "bad_frontmatter": "warning", "category_differs": "info", "not_utf8": "warning", "partly_read": "info",
@@ -50,16 +51,17 @@ class Finding:
 def examine(memory: ReadVerbs) -> list[Finding]:
     """Everything worth knowing, errors first. Changes nothing but the index."""
     engine = memory.engine
+    damaged = Finding("error", "index_stale", ".commonplace/index.db", "the index is damaged", _REBUILD)
     with engine.guard:
         # An index behind the disk is no finding: every call catches up by itself.
-        found = [*_unfinished(engine), *_erasing(engine), *([] if engine.index.is_sound() else [_damaged()])]
+        found = [*_unfinished(engine), *([] if engine.index.is_sound() else [damaged])]
         try:
             found += _notes(memory)
         except sqlite3.Error as error:
             if not engine.index.is_corrupt(error):
                 raise StorageError("the index", engine.index.explain(error)) from None
             engine.rebuild_index()  # what the notes say can only be seen with an index
-            found = [*_unfinished(engine), *_erasing(engine), _damaged(), *_notes(memory)]
+            found = [*_unfinished(engine), damaged, *_notes(memory)]
         name, warnings = engine.settings.file.name, engine.settings.warnings
         found += [Finding("warning", "bad_config", name, warning) for warning in warnings]
         if trouble := engine.home.trouble():
@@ -72,21 +74,15 @@ def examine(memory: ReadVerbs) -> list[Finding]:
 def _notes(memory: ReadVerbs) -> list[Finding]:
     """What only the index can tell."""
     memory.engine.fresh(whole=True)
-    found = [*_unreadable(memory.engine), *_warned(memory), *_duplicates(memory), *_links(memory), *_vectors(memory)]
-    return [*found, *_reminders(memory)]
+    parts = (_unreadable, _warned, _duplicates, _links, _vectors, _reminders)
+    return [finding for part in parts for finding in part(memory)]
 
 
 def _unfinished(engine: Engine) -> list[Finding]:
-    return [
-        Finding("error", "unfinished_write", os.path.basename(record),
-                "a change was interrupted and could not be finished; its files may be out of reach", "finish it")
-        for record in engine.home.set_aside()
-    ]  # fmt: skip
-
-
-def _erasing(engine: Engine) -> list[Finding]:
-    """What an erasure left: its record, and kept texts no change refers to."""
-    found = []
+    """What a change and an erasure left: their records, and kept texts no change refers to."""
+    text = "a change was interrupted and could not be finished; its files may be out of reach"
+    records = map(os.path.basename, engine.home.set_aside())
+    found = [Finding("error", "unfinished_write", record, text, "finish it") for record in records]
     if engine.layout.erasing.exists():
         text = "notes are being erased, or it was interrupted; some of their texts are still there"
         found.append(Finding("error", "unfinished_erase", engine.layout.erasing.name, text, "finish it"))
@@ -95,10 +91,6 @@ def _erasing(engine: Engine) -> list[Finding]:
         text = f"{count} kept {'text belongs' if count == 1 else 'texts belong'} to no change"
         found.append(Finding("info", "unreferenced_text", "history", text, "remove it"))
     return found
-
-
-def _damaged() -> Finding:
-    return Finding("error", "index_stale", ".commonplace/index.db", "the index is damaged", "rebuild it from the notes")
 
 
 def _graph_files(engine: Engine) -> list[Finding]:
@@ -122,18 +114,16 @@ def _graph_files(engine: Engine) -> list[Finding]:
     return found
 
 
-def _unreadable(engine: Engine) -> list[Finding]:
-    found = []
+def _unreadable(memory: ReadVerbs) -> list[Finding]:
+    engine, found = memory.engine, []
     for (project, path), why in sorted(engine.freshness.unreadable.items()):
         code = "bad_frontmatter" if why.startswith("bad_frontmatter") else "unreadable"
         text = why.partition(": ")[2] or why
         found.append(Finding("error", code, f"{project}/{path}", f"{text}; it is left out until it is mended"))
     for name, store in engine.stores.items():
-        is_folder = not store.holds_entities
-        if name in engine.layout.built_in() or (os.path.isdir(store.root) if is_folder else os.path.exists(store.root)):
-            continue
-        what = "folder" if is_folder else "file"
-        found.append(Finding("error", "broken_store", name, f"the project's {what} is missing"))
+        what, exists = ("file", os.path.exists) if store.holds_entities else ("folder", os.path.isdir)
+        if name not in engine.layout.built_in() and not exists(store.root):
+            found.append(Finding("error", "broken_store", name, f"the project's {what} is missing"))
     return found
 
 

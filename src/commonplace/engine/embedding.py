@@ -53,10 +53,8 @@ def _known_texts(folder: Path, choice: model_choice.ModelSettings, texts: tuple[
 
 
 class Embedding:
-    """The vectors of the home of `memory`, seen by its caller.
-
-    Where no model is set up, nothing is embedded and nothing is near; `trouble` says why.
-    """
+    """The vectors of the home of `memory`, seen by its caller. Where no model is set up, nothing is embedded and
+    nothing is near; `trouble` says why."""
 
     def __init__(self, memory: HomeSession):
         self.memory = memory
@@ -91,10 +89,8 @@ class Embedding:
 
     @verb
     def nearest(self, text: str, most: int = 50, rows: Collection[int] | None = None) -> list[VectorHit]:
-        """The passages whose meaning is nearest to `text`, of those the caller may see; [] without a model.
-
-        `rows`: of these notes only. See `Vectors.nearest`.
-        """
+        """The passages whose meaning is nearest to `text`, of those the caller may see; [] without a model. `rows`: of
+        these notes only. See `Vectors.nearest`."""
         vectors = self.vectors
         if vectors is None:
             return []
@@ -128,13 +124,9 @@ class Embedding:
         return None if (vectors := self.vectors) is None else vectors.counts()
 
     def some(
-        self,
-        seconds: float,
-        *,
-        stop: Callable[[], bool] = lambda: False,
-        progress: Callable[[int, int], None] | None = None,
-        thorough: bool = False,
-    ) -> int:
+        self, seconds: float, *, stop: Callable[[], bool] = lambda: False,
+        progress: Callable[[int, int], None] | None = None, thorough: bool = False,
+    ) -> int:  # fmt: skip
         """Embed passages that wait, for about `seconds`. Returns how many are done: 0 = none waits, there is no model,
         or another process is at it.
 
@@ -162,15 +154,14 @@ class Embedding:
         self, vectors: Vectors, seconds: float, stop: Callable[[], bool],
         progress: Callable[[int, int], None] | None, thorough: bool,
     ) -> int:  # fmt: skip
-        end = time.monotonic() + seconds
-        done, total, anew = 0, 0, thorough
+        end, done, total, anew = time.monotonic() + seconds, 0, 0, thorough
         while not stop():
-            self._part(vectors, end, stop, anew)
+            while self._part(vectors, anew) and not stop() and time.monotonic() < end:
+                anew = False
             anew = False
             if progress is not None and not done:
                 total = vectors.counts().waiting
-            texts = self._waiting(vectors, thorough)
-            if not texts:
+            if not (texts := self._waiting(vectors, thorough)):
                 if done or thorough or not self.engine.vectors_collected:
                     self._collect(vectors, thorough)
                 break
@@ -182,12 +173,8 @@ class Embedding:
                 break
         return done
 
-    def _part(self, vectors: Vectors, end: float, stop: Callable[[], bool], anew: bool) -> None:
-        while self._part_some(vectors, anew) and not stop() and time.monotonic() < end:
-            anew = False
-
     @verb
-    def _part_some(self, vectors: Vectors, anew: bool) -> int:
+    def _part(self, vectors: Vectors, anew: bool) -> int:
         self.engine.fresh()
         with self.engine.home.lock, self.engine.index.transaction():
             return vectors.part(_NOTES_AT_ONCE, anew=anew)
@@ -216,7 +203,7 @@ class Embedding:
             for each in folder.glob("*") if folder.exists() else ():
                 each.unlink(missing_ok=True)
             return
-        while self._part_some(vectors, False):
+        while self._part(vectors, False):
             continue
         with engine.home.lock, engine.index.transaction():
             vectors.forget_gone()

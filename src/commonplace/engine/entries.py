@@ -16,7 +16,7 @@ from functools import wraps
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from commonplace.clock import EPOCH
-from commonplace.engine.engine import verb
+from commonplace.engine.engine import Engine, verb
 from commonplace.engine.transaction import HomeSession, Transaction
 from commonplace.engine.undo import EXPIRE
 from commonplace.errors import CommonplaceError, Exists, Locked, NotFound, StorageError
@@ -24,7 +24,7 @@ from commonplace.index.note_queries import Expired, Kept
 from commonplace.note import entry as notes
 from commonplace.note.entry import PROJECT
 from commonplace.note.markdown import default_id
-from commonplace.note.model import GLOBAL, Note
+from commonplace.note.model import GLOBAL
 from commonplace.store.base import File
 
 P = ParamSpec("P")
@@ -99,44 +99,6 @@ class Unreadable(EntryError):
         super().__init__(f"Namespace '{namespace}' cannot be read; run memory doctor")
 
 
-class Entries(Protocol):
-    """A place that keeps entries, for one caller. Names are exact; each change is durable on return."""
-
-    def put(self, namespace: str, key: str, value: str, ttl: int = 0) -> Entry:
-        """Keep a new entry in place of what has the key; `ttl` in seconds, 0 = for ever. Raises Unreadable."""
-
-    def get(self, namespace: str, key: str) -> Entry:
-        """The entry, not counted. Raises NoEntry; EntryExpired once, which removes it; Unreadable."""
-
-    def count(self, entry: Entry) -> Entry:
-        """Count one recall of `entry`; the entry with that counted."""
-
-    def remove(self, namespace: str, key: str) -> None:
-        """Remove the entry, expired or not. Raises NoEntry, Unreadable."""
-
-    def search(self, text: str, namespace: str | None, limit: int, offset: int) -> tuple[list[Entry], int]:
-        """A page of the entries with `text` in key or value, without case, and how many there are.
-
-        By recalls, newest first, then by namespace and key. None = in all namespaces.
-        """
-
-    def namespaces(self) -> list[NamespaceCounts]:
-        """Every namespace that has an entry, by name."""
-
-    @property
-    def unreadable(self) -> list[str]:
-        """Namespaces that are damaged, and left out of what is about all of them."""
-
-    def clear(self, namespace: str) -> int:
-        """Remove all entries of a namespace, expired ones too; how many. Raises Unreadable."""
-
-    def stats(self) -> Totals:
-        """What there is in all; a namespace is there as long as an entry is, expired ones included."""
-
-    def purge(self) -> Any:
-        """Remove some entries past their time to live."""
-
-
 def purging(method: Callable[Concatenate[E, P], T]) -> Callable[Concatenate[E, P], T]:
     """Make a method remove some expired entries too, as a change of its own: they go even if no daemon runs."""
 
@@ -150,26 +112,80 @@ def purging(method: Callable[Concatenate[E, P], T]) -> Callable[Concatenate[E, P
     return call
 
 
-@dataclass(frozen=True, slots=True)
-class _EntryFile:
-    """An entry's file as read; `note` has its frontmatter."""
+class Entries(Protocol):
+    """A place that keeps entries, for one caller. Names are exact; each change is durable on return."""
 
-    path: str
-    file: File
-    note: Note
-    namespace: str
-    value: str
+    engine: Engine
+
+    def put(self, namespace: str, key: str, value: str, ttl: int = 0) -> Entry:
+        """Keep a new entry in place of what has the key; `ttl` in seconds, 0 = for ever. Raises Unreadable."""
+
+    @verb
+    def get(self, namespace: str, key: str) -> Entry:
+        """The entry, not counted. Raises NoEntry; EntryExpired once, which removes it; Unreadable."""
+        entry = self._find(namespace, key)
+        if self._is_over(entry):
+            with suppress(StorageError, Unreadable):  # it is over whether or not the disk lets go of it
+                self._expire(entry)
+            raise EntryExpired(key)
+        return entry
+
+    def _find(self, namespace: str, key: str) -> Entry: ...
+    def _expire(self, entry: Entry) -> None: ...
+
+    def _is_over(self, entry: Entry) -> bool:
+        return entry.expires is not None and self.engine.clock() > entry.expires
+
+    @verb
+    def count(self, entry: Entry) -> Entry:
+        """Count one recall of `entry` by a line in the access log; the entry with that counted."""
+        access = self.engine.access
+        access.count_read(entry.id)
+        recalls = entry.access_count + access.counts().get(entry.id, 0)
+        return replace(entry, accessed=self.engine.clock(), access_count=recalls)
+
+    def remove(self, namespace: str, key: str) -> None:
+        """Remove the entry, expired or not, and all copies somebody made of it. Raises NoEntry, Unreadable."""
+
+    def search(self, text: str, namespace: str | None, limit: int, offset: int) -> tuple[list[Entry], int]:
+        """A page of the entries with `text` in key or value, without case, and how many there are. By recalls, newest
+        first, then by namespace and key. None = in all namespaces, but for the `unreadable` ones."""
+
+    @verb
+    def namespaces(self) -> list[NamespaceCounts]:
+        """Every namespace that has an entry, by name."""
+        active, expired = self._counted()
+        return [NamespaceCounts(name, active[name], expired[name]) for name in sorted({*active, *expired})]
+
+    def _counted(self) -> tuple[Counter[str], Counter[str]]:
+        """The entries of each namespace, and those past their time to live."""
 
     @property
-    def entry(self) -> Entry:
-        """The entry it holds."""
-        note = self.note
-        return Entry(self.namespace, note.title, self.value, note.created, note.created, note.expires,
-                     note.access_count, note.id)  # fmt: skip
+    def unreadable(self) -> list[str]:
+        """Namespaces that are damaged, and left out of what is about all of them."""
+        return []
+
+    def clear(self, namespace: str) -> int:
+        """Remove all entries of a namespace, expired ones too; how many. Raises Unreadable."""
+
+    def stats(self) -> Totals:
+        """What there is in all; a namespace is there as long as an entry is, expired ones included."""
+
+    def purge(self) -> Any:
+        """Remove some entries past their time to live."""
 
 
-class NoteEntries:
-    """Entries as notes of the project `kv`."""
+@dataclass(frozen=True, slots=True)
+class _EntryFile:
+    path: str
+    file: File
+    entry: Entry
+    scope: str
+    locked: bool
+
+
+class NoteEntries(Entries):
+    """Entries as notes of the project `kv`, one file each. The index tells of those that lie elsewhere, and of all."""
 
     def __init__(self, session: HomeSession):
         self._session = session
@@ -178,62 +194,59 @@ class NoteEntries:
     @purging
     @verb
     def put(self, namespace: str, key: str, value: str, ttl: int = 0) -> Entry:
-        """One file written; an entry moved by hand is replaced where it lies."""
         now = self.engine.clock()
         entry = Entry(namespace, key, value, now, now, expiry(now, ttl))
         with self._session.change("write", fresh=False) as change:
             path, is_new, data = self._put(change, entry, {})
             change.verb = "write" if is_new else "overwrite"
         written = notes.read_entry(data.decode(), path, now)[0]
-        self._restart_count(written.id)
+        self.engine.access.restart(written.id)
         return replace(entry, created=written.created, accessed=written.created, id=written.id)
 
     def _put(self, change: Transaction, entry: Entry, further: Mapping[str, Any]) -> tuple[str, bool, bytes]:
-        """Add the step that writes `entry`. Returns its path, whether it is new there, and the bytes. Raises Locked,
-        Unreadable."""
+        """Add the step that writes `entry`, also where it was moved to by hand. Returns its path, whether it is new
+        there, and the bytes. Raises Locked, Unreadable."""
         old = next(self._claims(entry.namespace, entry.key), None)
-        if old is not None and old.note.locked:
+        if old is not None and old.locked:
             raise Locked(f"{PROJECT}/{old.path}")
         path = old.path if old else self._free_path(entry.namespace, entry.key)
         data = _compose(entry, further, old.file.data.decode("utf-8", "replace") if old else "")
-        file, scope = (old.file, old.note.scope) if old else (None, GLOBAL)
+        file, scope = (old.file, old.scope) if old else (None, GLOBAL)
         change.put(PROJECT, path, data, old=file, scope=scope)
         return path, old is None, data
 
-    def _restart_count(self, identity: str) -> None:
-        """Forget reads counted for what stood at a place before."""
-        if self.engine.access.counts().get(identity):
-            self.engine.access.restart(identity)
+    def _free_path(self, namespace: str, key: str) -> str:
+        """Where a new entry goes; another entry whose name comes to the same path keeps it."""
+        self._check(namespace)
+        paths = list(notes.places(namespace, key))
+        for path in paths:
+            if self.engine.store(PROJECT).place(path).kind == "missing":
+                return path
+        raise Exists(paths[-1], f"{PROJECT}/{paths[-1]}")
 
-    @verb
-    def get(self, namespace: str, key: str) -> Entry:
-        """The one file is read; the index only tells of entries that lie elsewhere."""
-        found = self._claim(namespace, key)
-        if self._is_over(found):
-            with suppress(StorageError):  # it is over whether or not the disk lets go of the file
-                self._remove(EXPIRE, [found], found.path)
-            raise EntryExpired(key)
+    def _find(self, namespace: str, key: str) -> Entry:
+        found = next(self._claims(namespace, key), None)
+        if found is None:
+            self._check(namespace)
+            raise NoEntry(key, namespace)
         return found.entry
 
-    @verb
-    def count(self, entry: Entry) -> Entry:
-        """A line in the access log; the file stays as it is."""
-        self.engine.access.count_read(entry.id)
-        pending = self.engine.access.counts().get(entry.id, 0)
-        return replace(entry, accessed=self.engine.clock(), access_count=entry.access_count + pending)
+    def _expire(self, entry: Entry) -> None:
+        found = next(self._claims(entry.namespace, entry.key), None)
+        if found is not None and self._is_over(found.entry):
+            self._remove(EXPIRE, [found], found.path)
 
     @purging
     @verb
     def remove(self, namespace: str, key: str) -> None:
-        """Every file that holds the entry goes, should somebody have copied it."""
         with self.engine.writing():
-            first = self._claim(namespace, key)
-            self._remove("delete", list(self._claims(namespace, key)), first.path)
+            self._find(namespace, key)
+            found = list(self._claims(namespace, key))
+            self._remove("delete", found, found[0].path)
 
     @verb
     def search(self, text: str, namespace: str | None, limit: int, offset: int) -> tuple[list[Entry], int]:
-        """By the index, which shows what is on disk now."""
-        index, wanted, matches = self.engine.index.notes, text.lower(), []
+        wanted, matches = text.lower(), []
         if namespace is not None:
             self._check(namespace)
         self.engine.fresh()
@@ -244,33 +257,23 @@ class NoteEntries:
             if wanted in each.key.lower() or wanted in notes.value_of(each.body).lower():
                 recalls = each.access_count + counts.get(each.id, 0)
                 matches.append((-recalls, -(each.created // 1_000_000), each.namespace, each.key, each.row))
-        page = sorted(matches)[offset : offset + limit]
-        values = index.bodies([row for *_, row in page])
-        entries = []
+        page, entries = sorted(matches)[offset : offset + limit], []
+        values = self.engine.index.notes.bodies([row for *_, row in page])
         for recalls, age, space, key, row in page:
             created = EPOCH - timedelta(seconds=age)
             entries.append(Entry(space, key, notes.value_of(values[row]), created, created, None, -recalls))
         return entries, len(matches)
 
-    def _kept(self, *, bodies: bool = False) -> Iterator[Kept]:
-        """What the index has of the entries the caller sees."""
-        return (each for each in self.engine.index.entries.kept(bodies=bodies) if self._session.sees(each.scope))
+    def _kept(self, *, bodies: bool = False) -> list[Kept]:
+        """What the index has of the entries the caller sees; `_expired` of those past their time."""
+        return [each for each in self.engine.index.entries.kept(bodies=bodies) if self._session.sees(each.scope)]
 
-    def _expired(self) -> Iterator[Expired]:
-        return (each for each in self.engine.index.entries.expired() if self._session.sees(each.scope))
+    def _expired(self) -> list[Expired]:
+        return [each for each in self.engine.index.entries.expired() if self._session.sees(each.scope)]
 
-    @property
-    def unreadable(self) -> list[str]:
-        """None: a damaged note is doctor's business."""
-        return []
-
-    @verb
-    def namespaces(self) -> list[NamespaceCounts]:
-        """By the index; a namespace is there as long as an entry is."""
+    def _counted(self) -> tuple[Counter[str], Counter[str]]:
         self.engine.fresh()
-        active = Counter(each.namespace for each in self._kept())
-        expired = Counter(each.namespace for each in self._expired())
-        return [NamespaceCounts(name, active[name], expired[name]) for name in sorted({*active, *expired})]
+        return Counter(each.namespace for each in self._kept()), Counter(each.namespace for each in self._expired())
 
     @purging
     @verb
@@ -279,8 +282,8 @@ class NoteEntries:
         with self.engine.writing():
             self._check(namespace)
             self.engine.fresh()
-            paths = [each.path for each in self._kept() if each.namespace == namespace]
-            paths += [each.path for each in self._expired() if each.namespace == namespace]
+            every: list[Kept | Expired] = [*self._kept(), *self._expired()]
+            paths = [each.path for each in every if each.namespace == namespace]
             found = [one for path in sorted(paths) if (one := self._read(path, namespace))]
             if found:
                 self._remove("delete", found, f"{found[0].path.rpartition('/')[0]}/")
@@ -288,12 +291,10 @@ class NoteEntries:
 
     @verb
     def stats(self) -> Totals:
-        """By the index."""
         self.engine.fresh()
-        found = list(self._kept())
+        found = self._kept()
         totals = Totals(self.engine.store(PROJECT).root, len(found), sum(each.size for each in found))
-        names = {each.namespace for each in found} | {each.namespace for each in self._expired()}
-        totals.namespaces = len(names)
+        totals.namespaces = len({each.namespace for each in found} | {each.namespace for each in self._expired()})
         if found:
             totals.oldest = EPOCH + timedelta(microseconds=min(each.created for each in found))
             totals.newest = EPOCH + timedelta(microseconds=max(each.created for each in found))
@@ -311,7 +312,7 @@ class NoteEntries:
             for over in index.expired(most):
                 with suppress(Unreadable):
                     one = self._read(over.path, over.namespace)
-                    if one is not None and self._is_over(one):
+                    if one is not None and self._is_over(one.entry):
                         found.append(one)
             if found:
                 self._remove(EXPIRE, found, found[0].path if len(found) == 1 else "")
@@ -321,7 +322,7 @@ class NoteEntries:
     def peek(self, namespace: str, key: str) -> tuple[Entry, bool] | None:
         """The entry and whether it is locked; None for none and for one whose time is over. Changes nothing."""
         found = next(self._claims(namespace, key), None)
-        return None if found is None or self._is_over(found) else (found.entry, found.note.locked)
+        return None if found is None or self._is_over(found.entry) else (found.entry, found.locked)
 
     @verb
     def import_entries(self, entries: Sequence[tuple[Entry, Mapping[str, Any]]], verb: str) -> None:
@@ -329,8 +330,7 @@ class NoteEntries:
         one with its key. Raises Locked, Unreadable."""
         with self._session.change(verb, fresh=False) as change:
             paths = [self._put(change, entry, further)[0] for entry, further in entries]
-        for path in paths:
-            self._restart_count(default_id(PROJECT, path))
+        self.engine.access.restart(*(default_id(PROJECT, path) for path in paths))
 
     @verb
     def keep_outdated(self, entries: Sequence[tuple[Entry, Mapping[str, Any]]]) -> None:
@@ -340,38 +340,28 @@ class NoteEntries:
         lost = []
         for entry, further in entries:
             found = next(self._claims(entry.namespace, entry.key), None)
-            if found is not None and entry.expires is None and found.note.expires is None:
-                lost.append(Overruled(PROJECT, found.path, found.note.scope, found.file.etag, _compose(entry, further)))
+            if found is not None and entry.expires is None and found.entry.expires is None:
+                lost.append(Overruled(PROJECT, found.path, found.scope, found.file.etag, _compose(entry, further)))
         keep_lost(self._session, lost)
 
     def _claims(self, namespace: str, key: str) -> Iterator[_EntryFile]:
         """The files that hold the entry and that the caller sees: at its own place first, then by the index."""
-        for path in self._candidates(namespace, key):
-            found = self._read(path, namespace)
-            if found is None or (found.namespace, found.note.title) != (namespace, key):
-                continue
-            if self._session.sees(found.note.scope):
+        usual = next(notes.places(namespace, key))
+        if (found := self._read(usual, namespace)) and self._is_claim(found, namespace, key):
+            yield found
+        self.engine.fresh()
+        for path in self.engine.index.entries.paths_with(key):
+            found = self._read(path, namespace) if path != usual else None
+            if found and self._is_claim(found, namespace, key):
                 yield found
 
-    def _claim(self, namespace: str, key: str) -> _EntryFile:
-        """The first of them. Raises NoEntry, Unreadable."""
-        found = next(self._claims(namespace, key), None)
-        if found is None:
-            self._check(namespace)
-            raise NoEntry(key, namespace)
-        return found
-
-    def _candidates(self, namespace: str, key: str) -> Iterator[str]:
-        usual = next(notes.places(namespace, key))
-        yield usual
-        self.engine.fresh()
-        yield from (path for path in self.engine.index.entries.paths_with(key) if path != usual)
+    def _is_claim(self, found: _EntryFile, namespace: str, key: str) -> bool:
+        return (found.entry.namespace, found.entry.key) == (namespace, key) and self._session.sees(found.scope)
 
     def _read(self, path: str, namespace: str) -> _EntryFile | None:
         """The entry in the file at `path`, None when there is none. Raises Unreadable."""
-        store = self.engine.store(PROJECT)
         try:
-            file = store.read(path)
+            file = self.engine.store(PROJECT).read(path)
         except NotFound:
             return None
         except CommonplaceError:
@@ -379,10 +369,9 @@ class NoteEntries:
         changed = EPOCH + timedelta(microseconds=file.stamp.mtime_ns // 1000)
         born = datetime.fromtimestamp(file.born, UTC) if file.born else None
         note, value = notes.read_entry(file.data.decode("utf-8", "replace"), path, changed, born)
-        return _EntryFile(path, file, note, notes.namespace_of(note.header, path), value)
-
-    def _is_over(self, found: _EntryFile) -> bool:
-        return found.note.expires is not None and self.engine.clock() > found.note.expires
+        names = notes.namespace_of(note.header, path), note.title
+        entry = Entry(*names, value, note.created, note.created, note.expires, note.access_count, note.id)
+        return _EntryFile(path, file, entry, note.scope, note.locked)
 
     def _check(self, namespace: str) -> None:
         """Raise Unreadable when what lies where the namespace's folder belongs is none, or none we may open."""
@@ -395,23 +384,14 @@ class NoteEntries:
         if kind not in ("folder", "missing"):
             raise Unreadable(namespace)
 
-    def _free_path(self, namespace: str, key: str) -> str:
-        """Where a new entry goes; another entry whose name comes to the same path keeps it."""
-        self._check(namespace)
-        paths = list(notes.places(namespace, key))
-        for path in paths:
-            if self.engine.store(PROJECT).place(path).kind == "missing":
-                return path
-        raise Exists(paths[-1], f"{PROJECT}/{paths[-1]}")
-
     def _remove(self, verb: str, found: Sequence[_EntryFile], about: str) -> None:
         """Remove the files, and each folder that is empty then, as one change."""
         names: dict[str, set[str]] = {}
         with self._session.change(verb, (PROJECT, about), fresh=False) as change:
             for one in found:
-                if one.note.locked and verb != EXPIRE:
+                if one.locked and verb != EXPIRE:
                     raise Locked(f"{PROJECT}/{one.path}")
-                change.remove(PROJECT, one.path, one.file, scope=one.note.scope)
+                change.remove(PROJECT, one.path, one.file, scope=one.scope)
                 folder, _, name = one.path.rpartition("/")
                 names.setdefault(folder, set()).add(name)
             self.engine.guard.settle()  # what is staged may come into one of these folders
@@ -421,7 +401,6 @@ class NoteEntries:
 
 
 def _compose(entry: Entry, further: Mapping[str, Any], before: str = "") -> bytes:
-    """The file of an entry with further fields."""
     return notes.compose_entry(
         entry.value, namespace=entry.namespace, key=entry.key, created=entry.created, expires=entry.expires,
         before=before, accessed=entry.accessed, access_count=entry.access_count, further=further,

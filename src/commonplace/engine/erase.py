@@ -120,7 +120,9 @@ class Erasure:
                 self._check_observed(plan)
             self._add_selected(plan, agent, project, source)
             trail = self._follow(plan)
-            if observation is None and self._add_reminders(plan):
+            if observation is None and (made := self._reminders_of(plan)):
+                for info in made:
+                    self._add_note(plan, info)
                 trail = self._follow(plan)
             if unknown := next((ref for place, ref in self._gone.items() if place not in trail.met), None):
                 raise NotFound(unknown, "the memory")
@@ -249,13 +251,10 @@ class Erasure:
         plan.ids = sorted(trail.ids)
         return trail
 
-    def _add_reminders(self, plan: Plan) -> bool:
-        """Add the reminders that were made from the text of a note. Returns whether there are any."""
+    def _reminders_of(self, plan: Plan) -> list[NoteInfo]:
+        """The reminders that were made from the text of a note."""
         made = self.memory.list(memory_query(category=CATEGORY), limit=0)[0] if plan.ids else []
-        found = [info for info in made if info.header.get("reminder_of") in plan.ids and info.id not in plan.ids]
-        for info in found:
-            self._add_note(plan, info)
-        return bool(found)
+        return [info for info in made if info.header.get("reminder_of") in plan.ids and info.id not in plan.ids]
 
     def _touched(self, project: str) -> set[Location]:
         """Every place of a project the journal names a file at."""
@@ -290,32 +289,22 @@ class Erasure:
 
 
 @verb
-def finish(memory: HistoryVerbs) -> bool:
-    """Complete what a process that died was erasing; False when there is nothing. Raises CommonplaceError, then the
-    record waits for `memory doctor --fix`."""
+def finish(memory: HistoryVerbs) -> None:
+    """Complete what a process that died was erasing, if anything. Raises CommonplaceError, then the record waits for
+    `memory doctor --fix`."""
     record = memory.engine.layout.erasing
     if not record.exists():
-        return False
+        return
     with memory.engine.writing():
         try:
             row = json.loads(record.read_bytes())
             row["places"], row["files"] = ([tuple(each) for each in row[name]] for name in ("places", "files"))
             plan = Plan(**row)
         except FileNotFoundError:
-            return False  # its process was alive
+            return  # its process was alive
         except (ValueError, KeyError, TypeError):
             raise StorageError(record.name, "the record is damaged; remove it and erase again") from None
         _carry_out(memory.as_caller(None), plan)
-    return True
-
-
-def finish_waiting(memory: HistoryVerbs) -> None:
-    """`finish` for whoever opens the home: a disk that refuses hinders nobody to read."""
-    if memory.engine.layout.erasing.exists():
-        try:
-            finish(memory)
-        except CommonplaceError:
-            return  # doctor names it
 
 
 def _carry_out(memory: HistoryVerbs, plan: Plan) -> tuple[int, int]:

@@ -7,7 +7,9 @@ import os
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -82,10 +84,8 @@ class Exchange:
 
     @verb
     def page(self, rows: Sequence[int]) -> list[tuple[NoteInfo, str]]:
-        """These memories with their contents as indexed; those gone since `rows` are left out.
-
-        Raises Conflict when the index was made anew meanwhile, as its handles are others then.
-        """
+        """These memories with their contents as indexed; those gone since `rows` are left out. Raises Conflict when the
+        index was made anew meanwhile, as its handles are others then."""
         self._index.pin()  # opens it again if it was replaced
         if self._index_identity != self._index.identity:
             raise Conflict("the index", "made anew", "as it was")
@@ -127,10 +127,7 @@ class Exchange:
     def put(self, records: Sequence[Record]) -> None:
         """Store records as `Upkeep.put` does; their access counts are the whole ones from then on."""
         Upkeep(self.memory).put(records, VERB)
-        counts = self.engine.access.counts()
-        for record in records:
-            if counts.get(record.id):
-                self.engine.access.restart(record.id)
+        self.engine.access.restart(*(record.id for record in records))
 
     @verb
     def keep(self, older: Sequence[tuple[NoteInfo, bytes]]) -> None:
@@ -150,10 +147,9 @@ class Exchange:
     def holder(self, project: str, *, permalink: str | None = None, identity: str | None = None) -> NoteInfo | None:
         """The note of a project that has this permalink, or this id."""
         self.engine.fresh()
-        found = self._index.notes.by_permalink(project, permalink) if permalink else None
-        if found is None and identity:
-            found = next(iter(self._index.notes.with_ids([identity], (project,))), None)
-        return found
+        found = [self._index.notes.by_permalink(project, permalink)] if permalink else []
+        found += self._index.notes.with_ids([identity], (project,)) if identity else []
+        return next(filter(None, found), None)
 
     @verb
     def is_taken(self, project: str, path: str) -> bool:
@@ -166,19 +162,16 @@ class Exchange:
     def add_files(
         self, project: str, files: Sequence[tuple[str, bytes]], over: Mapping[str, File] | None = None
     ) -> None:
-        """Write files, byte for byte, as one change: new ones, and those in place of what is `over` at a path.
-
-        Raises Exists or Conflict when another is there meanwhile; OutsideError."""
+        """Write files, byte for byte, as one change: new ones, and those in place of what is `over` at a path. Raises
+        Exists or Conflict when another is there meanwhile; OutsideError."""
         with self.memory.change(VERB, fresh=False) as change:
             for path, data in files:
                 change.put(project, path, data, old=(over or {}).get(path), scope=scope_of(data))
 
 
 def keep_lost(session: HomeSession, lost: Sequence[Overruled]) -> None:
-    """Note texts in the history as what stood there just before, as one change; `restore` and `undo` bring them.
-
-    A text the history holds already is left out, so that doing it twice is doing it once.
-    """
+    """Note texts in the history as what stood there just before, as one change; `restore` and `undo` bring them. A text
+    the history holds already is left out, so that doing it twice is doing it once."""
     history, files = session.engine.home.history, list[Touched]()
     with session.engine.writing():
         for each in lost:
@@ -208,12 +201,9 @@ def foreign_rows(path: Path, table: str) -> list[dict[str, Any]]:
 
 @dataclass(slots=True)
 class IngestedTexts:
-    """The texts and files that memories the caller sees were made from.
-
-    `hashes` counts the memories that have a text, by its SHA-256: the one they hold and the one they were made
-    from. `refs` are memories by source reference. `gone_hashes` and `gone_refs` are those of memories that were
-    removed, as far as the history holds them.
-    """
+    """The texts and files that memories the caller sees were made from. `hashes` counts the memories that have a text,
+    by its SHA-256: the one they hold and the one they were made from. `refs` are memories by source reference.
+    `gone_hashes` and `gone_refs` are those of memories that were removed, as far as the history holds them."""
 
     hashes: Counter[str] = field(default_factory=Counter)
     refs: dict[str, NoteInfo] = field(default_factory=dict)
@@ -267,10 +257,10 @@ class Ingested:
             for digest, path in self._removals(change):
                 if digest not in done:
                     done.add(digest)
-                    try:
-                        yield _parts(history.text(digest, path).decode())
-                    except (NotFound, StorageError, ValueError):
-                        continue  # damaged, or no memory
+                    with suppress(NotFound, StorageError, ValueError):  # damaged, or no memory
+                        text = history.text(digest, path).decode()
+                        yaml_text, body_at = frontmatter.split(text)
+                        yield frontmatter.parse(yaml_text or ""), text[body_at:].removesuffix("\n")
 
     def _removals(self, change: Change) -> Iterator[tuple[str, str]]:
         """Digest and path of the memories a change removed; one that went to another folder is not gone."""
@@ -283,11 +273,9 @@ class Ingested:
 
     @verb
     def store(self, batches: Sequence[Sequence[Record]], known: IngestedTexts, advance: Callable[[int], None]) -> int:
-        """Store new memories, each batch as one change, and tell `advance` how many a batch had.
-
-        What another run took in since `known` was made is left out. Returns how many were stored. Raises
-        InvalidInput, StorageError; the batches stored before stay.
-        """
+        """Store new memories, each batch as one change, and tell `advance` how many a batch had. What another run took
+        in since `known` was made is left out. Returns how many were stored. Raises InvalidInput, StorageError; the
+        batches stored before stay."""
         stored = 0
         for batch in batches:  # in one verb, that the disk be looked over once
             stored += self._store(batch, known)
@@ -296,7 +284,8 @@ class Ingested:
 
     def _store(self, records: Sequence[Record], known: IngestedTexts) -> int:
         with self.engine.writing():
-            if self._others_ingested(known.change):
+            later = takewhile(lambda change: change.number > known.change, self.engine.home.history.changes())
+            if any(change.verb == INGEST for change in later):
                 now = self.known()
                 records = [
                     each for each in records
@@ -307,26 +296,8 @@ class Ingested:
             known.change = self.engine.home.history.last
             return len(records)
 
-    def _others_ingested(self, since: int) -> bool:
-        """Whether the journal has an ingestion after change number `since`."""
-        history = self.engine.home.history
-        if history.last == since:
-            return False
-        for change in history.changes():
-            if change.number <= since:
-                break
-            if change.verb == INGEST:
-                return True
-        return False
-
 
 def _texts_of(content: str, header: dict[str, Any]) -> Iterator[str]:
     yield sha256(content.encode("utf-8", "surrogatepass"))
     if isinstance(taken := header.get(SOURCE_HASH), str):
         yield taken
-
-
-def _parts(text: str) -> tuple[dict[str, Any], str]:
-    """Header and content of a memory's file. Raises ValueError for a header that is not valid YAML."""
-    yaml_text, body_at = frontmatter.split(text)
-    return frontmatter.parse(yaml_text or ""), text[body_at:].removesuffix("\n")

@@ -96,11 +96,9 @@ def supersede(
 def end(
     session: ReadVerbs, change: Transaction, old: Iterable[NoteInfo], begins: str, scope: str, *, explicit: bool = True
 ) -> None:
-    """Write `valid_until: begins` into notes that are superseded by one of `scope`; what ended before stays so.
-
-    Unless it is `explicit`, a beginning that lies before an old one's becomes the present. Raises Locked,
-    InvalidInput where some who see the old note would not see the new one.
-    """
+    """Write `valid_until: begins` into notes that are superseded by one of `scope`; what ended before stays so. Unless
+    it is `explicit`, a beginning that lies before an old one's becomes the present. Raises Locked, InvalidInput where
+    some who see the old note would not see the new one."""
     for info in old:
         if scope not in (GLOBAL, info.scope):
             raise InvalidInput(

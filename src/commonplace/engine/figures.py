@@ -41,39 +41,33 @@ class Writer:
     sessions: set[str] = field(default_factory=set)
 
 
-class FigureVerbs:
-    """The numbers about the memory of one caller."""
+@verb
+def figures(memory: HistoryVerbs) -> Figures:
+    """The size and growth of the home, as the caller of `memory` sees it."""
+    layout, zone = memory.engine.layout, memory.settings.zone
+    today = memory.clock().astimezone(zone).date()
+    monday = today - timedelta(days=today.weekday())
+    written, total = {monday - timedelta(weeks=each): 0 for each in reversed(range(WEEKS))}, 0
+    counts = memory.stats()
+    for created, size in memory.index.notes.written(memory.agent):
+        total += size
+        day = (EPOCH + timedelta(microseconds=created)).astimezone(zone).date()
+        if (week := day - timedelta(days=day.weekday())) in written:
+            written[week] += 1
+    index = _size([layout.index, layout.index.with_name(f"{layout.index.name}-wal")])
+    return Figures(counts, total, index, _size([layout.journal, *layout.objects.rglob("*")]), [*written.items()])
 
-    def __init__(self, memory: HistoryVerbs):
-        self.memory = memory
-        self.engine = memory.engine
 
-    @verb
-    def figures(self) -> Figures:
-        """The size and growth of the home."""
-        counts, layout = self.memory.stats(), self.engine.layout
-        today = self.memory.clock().astimezone(self.memory.settings.zone).date()
-        monday = today - timedelta(days=today.weekday())
-        mondays = [monday - timedelta(weeks=each) for each in reversed(range(WEEKS))]
-        written, total = dict.fromkeys(mondays, 0), 0
-        for created, size in self.engine.index.notes.written(self.memory.agent):
-            total += size
-            day = (EPOCH + timedelta(microseconds=created)).astimezone(self.memory.settings.zone).date()
-            if (week := day - timedelta(days=day.weekday())) in written:
-                written[week] += 1
-        return Figures(counts, total, _size([layout.index, layout.index.with_name(f"{layout.index.name}-wal")]),
-                       _size([layout.journal, *layout.objects.rglob("*")]), list(written.items()))  # fmt: skip
-
-    def writers(self, since: datetime) -> list[Writer]:
-        """Who changed something since a moment, those who did so last first."""
-        found: dict[tuple[str | None, str], Writer] = {}
-        for change in self.memory.log(limit=0, since=since):
-            by = change.by or {}
-            client = by.get("client") or change.face or ""
-            writer = found.setdefault((change.agent, client), Writer(change.agent, client, change.time))
-            writer.verbs[change.verb] += 1
-            writer.sessions.update(filter(None, [by.get("session")]))
-        return list(found.values())
+def writers(memory: HistoryVerbs, since: datetime) -> list[Writer]:
+    """Who changed something since a moment, those who did so last first."""
+    found: dict[tuple[str | None, str], Writer] = {}
+    for change in memory.log(limit=0, since=since):
+        by = change.by or {}
+        client = by.get("client") or change.face or ""
+        writer = found.setdefault((change.agent, client), Writer(change.agent, client, change.time))
+        writer.verbs[change.verb] += 1
+        writer.sessions.update(filter(None, [by.get("session")]))
+    return list(found.values())
 
 
 def _size(places: Iterable[Path]) -> int:

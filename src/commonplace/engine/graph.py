@@ -1,4 +1,4 @@
-"""The graphs of notes: that of project `graph`, any other project's notes, and all projects together (contract 002)."""
+"""The graph of the notes of project `graph`, and what a call changes in a graph of notes (contract 002)."""
 
 from __future__ import annotations
 
@@ -6,21 +6,12 @@ import os
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from typing import Any
 
 from commonplace.clock import microseconds
 from commonplace.engine.engine import verb
-from commonplace.engine.entities import (
-    AmbiguousEntity,
-    Entity,
-    EntityKey,
-    GraphRelation,
-    NoEntity,
-    T,
-    merge_entities,
-    unique_entities,
-)
+from commonplace.engine.entities import AmbiguousEntity, Entity, EntityKey, GraphRelation, NoEntity
+from commonplace.engine.graph_verbs import MAX_RANKED, Graph, GraphEdits, T
 from commonplace.engine.reading import ReadVerbs
 from commonplace.engine.transaction import Transaction
 from commonplace.engine.writing import editable, read_unlocked
@@ -33,48 +24,43 @@ from commonplace.note.model import Relation as Item
 from commonplace.query import Query
 from commonplace.store.base import File
 
-EVERY = "*"
 _LATEST = 253_000_000_000_000_000  # in the year 9987; no time after it could be written any more
 _MAX_LOOKUPS = 300
 """From so many names on it is quicker to look at every relation."""
-_MAX_RANKED = 1000
 
 _OWN_KEYS = frozenset(("id", "title", "type", "created_at", "placeholder", "scope", "locked"))
 
 
-class NoteGraph:
+class NoteGraph(Graph):
     """The notes of project `graph`, for one caller: entities of a foreign scope are not there."""
 
     project = PROJECT
+    makes_sources = True
+    """Whether a name with relations that is no entity gets a placeholder, where they live."""
 
     def __init__(self, session: ReadVerbs):
-        self.session = session
-        self.engine = session.engine
+        super().__init__(session)
         self._index = session.engine.index
 
     @verb
     def keys(self) -> list[EntityKey]:
-        """Every entity, in order."""
         self.engine.fresh()
         return [key_of(row) for row in self._index.entities.all(self.session.agent)]
 
     @verb
     def named(self, names: Iterable[str]) -> list[EntityKey]:
-        """The entities of these names, in order."""
         self.engine.fresh()
-        return [key_of(row) for row in self._notes(names) if row.kind is not None]
+        return [key_of(row) for row in self.notes(names) if row.kind is not None]
 
     @verb
     def matching(self, text: str) -> list[EntityKey]:
-        """The entities whose name, type or any one observation holds `text`, in lower case; in order."""
         self.engine.fresh()
         return [key_of(row) for row in self._index.entities.matching(text.lower(), self.session.agent)]
 
     @verb
     def ranked(self, text: str) -> list[EntityKey]:
-        """The entities that hold the words of `text` in any order, best first; types count last."""
         self.engine.fresh()
-        hits = self.session.search(Query(text=text, projects=(self.project,)), limit=_MAX_RANKED)
+        hits = self.session.search(Query(text=text, projects=(self.project,)), limit=MAX_RANKED)
         entities = {row.note: row for row in self._index.entities.all(self.session.agent)}
         found = {hit.note.row: entities[hit.note.row] for hit in hits if hit.note.row in entities}
         holding = [set(self._index.entities.matching(word, self.session.agent)) for word in text.lower().split()]
@@ -85,14 +71,12 @@ class NoteGraph:
 
     @verb
     def observations(self, keys: Sequence[EntityKey]) -> list[list[str]]:
-        """What each of these entities says, in stored order."""
         found = self._index.entities.observations([key.handle for key in keys])
         return [found.get(key.handle, []) for key in keys]
 
     @verb
     def further(self, keys: Sequence[EntityKey]) -> list[dict[str, Any]]:
-        """The further keys of each of these entities' frontmatter, those below `fields` by their own names; numbers
-        are numbers."""
+        # Those below `fields` by their own names; numbers are numbers.
         infos = self._index.notes.infos([key.handle for key in keys])
         return [self._further(infos[key.handle]) if key.handle in infos else {} for key in keys]
 
@@ -109,13 +93,11 @@ class NoteGraph:
     def lacking(self, keys: Sequence[tuple[EntityKey, dict[str, Any]]]) -> list[bool]:
         """Whether each of these entities lacks one of the unknown keys that come with it."""
         infos = self._index.notes.infos([key.handle for key, _ in keys])
-        return [
-            key.handle in infos and bool(_header_keys(more).keys() - infos[key.handle].header) for key, more in keys
-        ]
+        return [key.handle in infos and not _header_keys(more).keys() <= infos[key.handle].header.keys()
+                for key, more in keys]  # fmt: skip
 
     @verb
     def relations(self, names: set[str] | None = None) -> list[GraphRelation]:
-        """The relations with at least one end among `names` (None: all), in order."""
         self.engine.fresh()
         entities, viewer = self._index.entities, self.session.agent
         if names is None or len(names) > _MAX_LOOKUPS:
@@ -131,255 +113,185 @@ class NoteGraph:
 
     @verb
     def version(self) -> Any:
-        """A value that differs once something changed."""
         self.engine.fresh()
         return self._index.entities.version(self.session.agent)
 
-    def warnings(self) -> list[str]:
-        """None: `memory doctor` tells of notes that cannot be read."""
-        return []
-
     @verb
     def at_once(self, read: Callable[[], T]) -> T:
-        """What `read` returns: one look at the disk, then one state of the index."""
         self.engine.fresh()
         with self._index.snapshot():
             return read()
 
-    def _notes(self, names: Iterable[str]) -> list[EntityRow]:
+    def notes(self, names: Iterable[str]) -> list[EntityRow]:
         """The entities and placeholders of these names, in order."""
         return self._index.entities.named(names, self.session.agent)
 
-    @verb
-    def create_entities(self, entities: Sequence[Entity]) -> list[Entity]:
-        """Store those whose name is new, equal observations once; of twins the first counts. Returns them."""
-        wanted = unique_entities(entities)
-        with self._editing("write") as edits:
-            notes = self._notes(wanted)
-            for row in notes:
-                if row.kind is not None:
-                    wanted.pop(row.name, None)
-            places = {row.name: row for row in notes}
-            for each in wanted.values():
-                if each.name in places:
-                    edits.become(places[each.name], each)
-                else:
-                    edits.create(each.name, each.type, each.observations)
-        return list(wanted.values())
-
-    @verb
-    def create_relations(self, relations: Sequence[GraphRelation]) -> list[GraphRelation]:
-        """Store those that are new; their ends need not exist. Returns them."""
-        wanted = list({each.triple: each for each in relations}.values())
-        new: set[tuple[str, str, str]] = set()
-        with self._editing("edit") as edits:
-            places = self._places(each.source for each in wanted)
-            for name, group in _grouped((each.source, each) for each in wanted).items():
-                place = places.get(name)
-                there = self._triples(place, edits) if place else set()
-                fresh = [each for each in group if each.triple not in there]
-                new |= {each.triple for each in fresh}
-                pairs = [(each.type, each.target) for each in fresh]
-                if place is None:
-                    self._create_source(edits, name, pairs)
-                elif pairs:
-                    with edits.changing(place) as text:
-                        text.add_relations(pairs)
-        return [each for each in wanted if each.triple in new]
-
-    @verb
-    def add_observations(self, additions: Sequence[tuple[str, Sequence[str]]]) -> list[tuple[str, list[str]]]:
-        """Add to each named entity what it does not say yet. Returns what was new. Raises NoEntity."""
-        results: list[tuple[str, list[str]]] = []
-        with self._editing("edit") as edits:
-            places = self._entity_places(name for name, _ in additions)
-            for name, _ in additions:
-                if name not in places:
-                    raise NoEntity(name)
-            known: dict[str, dict[str, bool]] = {}
-            for name, texts in additions:
-                there = known.setdefault(name, dict.fromkeys(self._observations_of(edits.text(places[name])), False))
-                added = [text for text in dict.fromkeys(texts) if text not in there]
-                there |= dict.fromkeys(added, True)
-                results.append((name, added))
-            for name, there in known.items():
-                if added := [text for text, is_new in there.items() if is_new]:
-                    with edits.changing(places[name]) as text:
-                        text.add_observations(added)
-        return results
-
-    @verb
-    def merge(self, entities: Sequence[tuple[Entity, dict[str, Any]]], relations: Sequence[GraphRelation]) -> None:
-        """Take in another graph as one change: entities that exist get the observations they lack, twins become
-        one. The keys that come with an entity go into its frontmatter, where it has none of that name."""
-        wanted = merge_entities((each, _header_keys(more)) for each, more in entities)
-        by_source = _grouped((each.source, each) for each in {each.triple: each for each in relations}.values())
-        with self._editing("import") as edits:
-            places = self._places([*wanted, *by_source])
-            for name in dict.fromkeys([*wanted, *by_source]):
-                kind, texts, keys = wanted.get(name, (None, {}, {}))
-                place = places.get(name)
-                there = self._triples(place, edits) if place else set()
-                pairs = [(each.type, each.target) for each in by_source.get(name, ()) if each.triple not in there]
-                if place is None:
-                    edits.create(name, kind, list(texts), pairs, keys)
-                    continue
-                if place.kind is None and kind is not None:
-                    edits.become(place, Entity(name, kind, tuple(texts)))
-                with edits.changing(place) as text:
-                    if fresh := [each for each in texts if each not in text.observations]:
-                        text.add_observations(fresh)
-                    if pairs:
-                        text.add_relations(pairs)
-                    if lacking := {key: keys[key] for key in keys.keys() - text.keys}:
-                        text.set_keys(lacking)
-
-    @verb
-    def delete_entities(self, names: Sequence[str]) -> None:
-        """Remove entities and every relation at either end; unknown names are no error."""
-        gone = set(names)
-        with self._editing("delete") as edits:
-            self._places(gone)
-            own = self._notes(gone)
-            for row in own:
-                edits.remove(row)
-            paths = {row.path for row in own}
-            touching = self._index.entities.relations_at(gone, self.session.agent)
-            linking = [row for row in touching if row.target in gone and row.path not in paths]
-            sources = {row.path: row for row in self._notes({row.source for row in linking})}
-            for path in dict.fromkeys(row.path for row in linking):
-                edits.drop_relations(sources[path], lambda item: target_name(item.target, item.project) in gone)
-
-    @verb
-    def delete_observations(self, deletions: Sequence[tuple[str, Sequence[str]]]) -> None:
-        """Remove all copies of observations; what is not there is no error."""
-        with self._editing("edit") as edits:
-            places = self._entity_places(name for name, _ in deletions)
-            for name, group in _grouped(deletions).items():
-                if name in places:
-                    with edits.changing(places[name]) as text:
-                        text.drop_observations({each for texts in group for each in texts})
-
-    @verb
-    def delete_relations(self, relations: Sequence[GraphRelation]) -> None:
-        """Remove relations; what is not there is no error."""
-        with self._editing("edit") as edits:
-            by_source = _grouped((each.source, (each.type, each.target)) for each in relations)
-            self._places(by_source)
-            for row in self._notes(by_source):
-                edits.drop_relations(row, partial(self._is_among, row, set(by_source[row.name])))
-
-    def _is_among(self, row: EntityRow, pairs: set[tuple[str, str]], item: Item) -> bool:
-        return (item.type, self._target_of(item, row)) in pairs
-
-    @contextmanager
-    def _editing(self, verb: str) -> Iterator[GraphEdits]:
-        """What one call will write: one change, all or nothing."""
+    def _change(self, verb: str, names: Iterable[str], plan: Callable[[GraphEdits], T]) -> T:
         with self.session.change(verb) as change:
-            edits = GraphEdits(self, change)
-            yield edits
+            edits = NoteEdits(self, change, names)
+            result = plan(edits)
             edits.add_steps()
+        return result
 
-    def _target_of(self, item: Item, row: EntityRow) -> str:
+    def target_of(self, item: Item, row: EntityRow) -> str:
         """The name a relation item of the note `row` leads to."""
         return target_name(item.target, item.project)
 
-    def _observations_of(self, text: EntityText) -> list[str]:
+    def observed(self, text: EntityText) -> list[str]:
+        """What the text of an entity says."""
         return text.observations
 
-    def _create_source(self, edits: GraphEdits, name: str, pairs: Sequence[tuple[str, str]]) -> None:
-        """Make a placeholder, where relations from a name that is no entity live."""
-        edits.create(name, None, (), pairs)
 
-    def _places(self, names: Iterable[str]) -> dict[str, EntityRow]:
-        """The one note of each name that has one, entities before placeholders. Raises AmbiguousEntity."""
-        found: dict[str, EntityRow] = {}
-        for name, rows in _grouped((row.name, row) for row in self._notes(names)).items():
-            entities = [row for row in rows if row.kind is not None]
-            if len(entities) > 1:
-                raise AmbiguousEntity(name, sorted(row.path for row in entities))
-            found[name] = (entities or rows)[0]
-        return found
+class NoteEdits:
+    """What one call changes in notes, as `LineEdit` of store/inplace does in lines; the home's lock is held."""
 
-    def _entity_places(self, names: Iterable[str]) -> dict[str, EntityRow]:
-        return {name: row for name, row in self._places(names).items() if row.kind is not None}
-
-    def _triples(self, row: EntityRow, edits: GraphEdits) -> set[tuple[str, str, str]]:
-        return {(row.name, self._target_of(item, row), item.type) for item in edits.text(row).relations}
-
-
-class GraphEdits:
-    """Collects what one call will write; the home's lock is held."""
-
-    def __init__(self, graph: NoteGraph, change: Transaction):
-        self._graph = graph
-        self._session = graph.session
+    def __init__(self, graph: NoteGraph, change: Transaction, names: Iterable[str]):
+        self._graph, self._session, self._change = graph, graph.session, change
         self._index = graph.session.index
-        self._change = change
+        self._rows = _grouped((row.name, row) for row in graph.notes(names))
+        self.known = {name for name, rows in self._rows.items() if any(row.kind is not None for row in rows)}
         self._texts: dict[str, tuple[EntityRow, File, str, EntityText]] = {}
-        self._new: dict[str, str] = {}
-        self._stems: set[str] = set()
+        self._triples: dict[str, set[tuple[str, str, str]]] = {}
+        self._new: dict[str, dict[str, Any]] = {}
         self._removed: dict[str, tuple[EntityRow, File]] = {}
         self._last_created = 0
 
-    def text(self, row: EntityRow) -> EntityText:
-        """The note's text with what this call changed so far. Raises Locked, NotText."""
-        if row.path not in self._texts:
-            file, text = editable(self._session, self._info(row))
-            self._texts[row.path] = (row, file, text, EntityText(text))
-        return self._texts[row.path][3]
+    def _row(self, name: str) -> EntityRow | None:
+        """The one note of a name, an entity before a placeholder. Raises AmbiguousEntity."""
+        rows = self._rows.get(name, [])
+        entities = [row for row in rows if row.kind is not None]
+        if len(entities) > 1:
+            raise AmbiguousEntity(name, sorted(row.path for row in entities))
+        return next(iter(entities or rows), None)
 
     def _info(self, row: EntityRow) -> NoteInfo:
         info = self._index.notes.get(self._graph.project, row.path)
         assert info is not None
         return info
 
+    def _text(self, row: EntityRow) -> EntityText:
+        """The note's text with what this call changed so far. Raises Locked, NotText."""
+        if row.path not in self._texts:
+            file, text = editable(self._session, self._info(row))
+            self._texts[row.path] = (row, file, text, EntityText(text))
+        return self._texts[row.path][3]
+
     @contextmanager
-    def changing(self, row: EntityRow) -> Iterator[EntityText]:
-        """The note's text, to be changed inside. Raises InvalidInput when that cannot be done by lines."""
+    def _changing(self, name: str, row: EntityRow | None = None) -> Iterator[EntityText]:
+        """The text of the note of a name, or of `row`, to be changed inside. Raises InvalidInput when that cannot be
+        done by lines."""
+        row = row or self._row(name)
+        assert row is not None
         try:
-            yield self.text(row)
+            yield self._text(row)
         except ValueError as error:
             raise InvalidInput(
                 f"The note {row.path} was not changed: {error}. Mend it in an editor or with edit_note."
             ) from None
 
-    def create(
-        self, name: str, type: str | None, observations: Sequence[str],
-        relations: Sequence[tuple[str, str]] = (), more: dict[str, Any] | None = None,
-    ) -> None:  # fmt: skip
-        """A new note; a placeholder when `type` is None. `more` are further keys of its frontmatter."""
-        stem = file_stem(name, self._is_taken)
-        text = compose(str(uuid.uuid4()), name, type, self._created_at(), observations, relations, more)
-        self._new[f"{stem}.md"] = text
-        self._stems.add(folded_name(stem))
+    def observations(self, name: str) -> list[str]:
+        with self._changing(name) as text:
+            return self._graph.observed(text)
 
-    def become(self, row: EntityRow, entity: Entity) -> None:
-        """A placeholder becomes an entity; its relations stay."""
-        with self.changing(row) as text:
+    def has(self, relation: GraphRelation) -> bool:
+        row = self._row(relation.source)
+        if row is None:
+            return False
+        if row.path not in self._triples:
+            items = self._text(row).relations
+            self._triples[row.path] = {(row.name, self._graph.target_of(each, row), each.type) for each in items}
+        return relation.triple in self._triples[row.path]
+
+    def create(self, entity: Entity, more: dict[str, Any]) -> None:
+        if self._row(entity.name) is None:
+            self._compose(entity.name, entity.type, entity.observations, [], _header_keys(more))
+            return
+        with self._changing(entity.name) as text:  # a placeholder becomes an entity; its relations stay
             text.make_entity(entity.type, self._created_at())
             text.ensure_observations()
             text.add_observations([each for each in entity.observations if each not in text.observations])
+        self.add_keys(entity.name, more)
 
-    def drop_relations(self, row: EntityRow, is_dropped: Callable[[Item], bool]) -> None:
+    def _compose(
+        self, name: str, type: str | None, observations: Sequence[str], relations: list[tuple[str, str]],
+        more: dict[str, Any],
+    ) -> None:  # fmt: skip
+        """A new note; a placeholder when `type` is None. `more` are further keys of its frontmatter."""
+        self._new[name] = {"name": name, "type": type, "created": self._created_at(), "observations": observations,
+                           "relations": relations, "more": more}  # fmt: skip
+
+    def add_observations(self, name: str, texts: Sequence[str]) -> None:
+        with self._changing(name) as text:
+            text.add_observations(texts)
+
+    def drop_observations(self, name: str, texts: set[str]) -> None:
+        with self._changing(name) as text:
+            text.drop_observations(texts)
+
+    def add_keys(self, name: str, more: dict[str, Any]) -> None:
+        keys = _header_keys(more)
+        with self._changing(name) as text:
+            if lacking := {key: keys[key] for key in keys.keys() - text.keys} if keys else {}:
+                text.set_keys(lacking)
+
+    def add_relations(self, relations: Sequence[GraphRelation]) -> None:
+        for name, pairs in _grouped((each.source, (each.type, each.target)) for each in relations).items():
+            if name in self._new:
+                self._new[name]["relations"] += pairs
+            elif self._row(name) is not None:
+                with self._changing(name) as text:
+                    text.add_relations(pairs)
+            elif self._graph.makes_sources:
+                self._compose(name, None, (), pairs, {})
+            else:
+                raise NoEntity(name)
+
+    def drop_relations(self, relations: Sequence[GraphRelation]) -> None:
+        triples = {each.triple for each in relations}
+        for name, rows in self._rows.items():
+            self._row(name)
+            for row in rows:
+                self._drop(row, triples.__contains__)
+
+    def _drop(self, row: EntityRow, is_dropped: Callable[[tuple[str, str, str]], bool]) -> None:
         """Take relations out of a note; a placeholder goes with its last one."""
-        with self.changing(row) as text:
-            text.drop_relations(is_dropped)
+        with self._changing(row.name, row) as text:
+            text.drop_relations(lambda item: is_dropped((row.name, self._graph.target_of(item, row), item.type)))
         if row.kind is None and not text.relations:
-            self.remove(row)
+            self._remove(row)
 
-    def remove(self, row: EntityRow) -> None:
-        """Remove the note. Raises Locked."""
+    def _remove(self, row: EntityRow) -> None:
         self._removed[row.path] = (row, read_unlocked(self._session, self._info(row)))
+
+    def remove_entities(self, names: Sequence[str]) -> None:
+        gone, paths = set(names), set()
+        for name, rows in self._rows.items():
+            self._row(name)
+            for row in rows:
+                self._remove(row)
+                paths.add(row.path)
+        touching = self._index.entities.relations_at(gone, self._session.agent)
+        linking = [row for row in touching if row.target in gone and row.path not in paths]
+        sources = {row.path: row for row in self._graph.notes({row.source for row in linking})}
+        for path in dict.fromkeys(row.path for row in linking):
+            self._drop(sources[path], lambda triple: triple[1] in gone)
 
     def add_steps(self) -> None:
         """Add the steps to the change: texts that differ, new notes, removals."""
-        project, change = self._graph.project, self._change
+        project, change, stems = self._graph.project, self._change, set[str]()
         for row, file, before, text in self._texts.values():
             if text.text != before and row.path not in self._removed:
                 change.put(project, row.path, text.text.encode(), old=file, scope=row.scope)
-        for path, new in self._new.items():
-            change.put(project, path, new.encode())
+        root, holds_file = self._session.engine.store(project).root, self._index.entities.holds_file
+
+        def is_taken(stem: str) -> bool:
+            is_new = folded_name(stem) in stems
+            return is_new or os.path.lexists(os.path.join(root, f"{stem}.md")) or holds_file(project, stem)
+
+        for name, new in self._new.items():
+            stem = file_stem(name, is_taken)
+            stems.add(folded_name(stem))
+            change.put(project, f"{stem}.md", compose(str(uuid.uuid4()), **new).encode())
         for row, file in self._removed.values():
             change.remove(project, row.path, file, scope=row.scope)
 
@@ -388,14 +300,6 @@ class GraphEdits:
         last = self._last_created or min(self._index.entities.last_created(), _LATEST)
         self._last_created = max(microseconds(self._session.clock()), last + 1)
         return self._last_created
-
-    def _is_taken(self, stem: str) -> bool:
-        project = self._graph.project
-        return (
-            folded_name(stem) in self._stems
-            or os.path.lexists(os.path.join(self._session.engine.store(project).root, f"{stem}.md"))
-            or self._index.entities.holds_file(project, stem)
-        )
 
 
 def key_of(row: EntityRow) -> EntityKey:

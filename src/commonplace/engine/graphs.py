@@ -6,14 +6,16 @@ import os
 import posixpath
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from commonplace.clock import microseconds, parse_stamp
 from commonplace.engine.engine import verb
-from commonplace.engine.entities import EntityKey, Graph, GraphRelation, NoEntity, T
+from commonplace.engine.entities import EntityKey, GraphRelation
 from commonplace.engine.file_graph import FileGraph, store_of
-from commonplace.engine.graph import GraphEdits, NoteGraph, key_of
+from commonplace.engine.graph import NoteGraph, key_of
+from commonplace.engine.graph_verbs import MAX_RANKED, Graph, T
 from commonplace.engine.reading import ReadVerbs
 from commonplace.errors import InvalidInput
 from commonplace.index.entity_queries import PROJECT, EntityRow
@@ -28,7 +30,10 @@ EVERY = "*"
 
 
 class ProjectGraph(NoteGraph):
-    """The notes of a project as entities: title, type, and what the note grammar finds in them."""
+    """The notes of a project as entities: title, type, and what the note grammar finds in them, ordered by when they
+    were written."""
+
+    makes_sources = False
 
     def __init__(self, session: ReadVerbs, project: str):
         super().__init__(session)
@@ -36,39 +41,37 @@ class ProjectGraph(NoteGraph):
 
     @verb
     def keys(self) -> list[EntityKey]:
-        """Every note the caller sees, in the order of their written times."""
         infos, _ = self.session.list(Query(projects=(self.project,)), limit=0, order="path")
         return sorted((key_of(_row(info)) for info in infos), key=lambda key: key.order)
 
     @verb
     def matching(self, text: str) -> list[EntityKey]:
-        """The notes whose title, type or any one observation holds `text`, in lower case; in order."""
-        wanted = text.lower()
-        keys = self.keys()
-        said = self.observations(keys)
+        wanted, keys = text.lower(), self.keys()
         return [
             key
-            for key, texts in zip(keys, said, strict=True)
+            for key, texts in zip(keys, self.observations(keys), strict=True)
             if any(wanted in each.lower() for each in (key.name, key.type, *texts))
         ]
 
     @verb
     def ranked(self, text: str) -> list[EntityKey]:
-        """The notes the engine's search finds, best first."""
-        hits = self.session.search(Query(text=text, projects=(self.project,)), limit=1000)
+        hits = self.session.search(Query(text=text, projects=(self.project,)), limit=MAX_RANKED)
         return [key_of(_row(hit.note)) for hit in hits]
 
     @verb
     def observations(self, keys: Sequence[EntityKey]) -> list[list[str]]:
-        """What each of these notes says: observations of the note grammar, and items under `Observations`."""
-        return [_observations("".join(self._index.notes.text_of(key.handle))) for key in keys]
+        return [self.observed(EntityText("".join(self._index.notes.text_of(key.handle)))) for key in keys]
+
+    def observed(self, text: EntityText) -> list[str]:
+        """Observations of the note grammar, and items under `Observations`, each once, in the order of the text."""
+        found = {each.line: each.text for each in scan(text.text, text.body_at)[0]} | text.observed_lines()
+        return [found[line] for line in sorted(found)]
 
     @verb
     def relations(self, names: set[str] | None = None) -> list[GraphRelation]:
-        """The relations of the note grammar with at least one end among `names` (None: all), in order."""
         self.engine.fresh()
         index, viewer = self._index, self.session.agent
-        rows = [key.handle for key in self.keys()] if names is None else [row.note for row in self._notes(names)]
+        rows = [key.handle for key in self.keys()] if names is None else [row.note for row in self.notes(names)]
         found: set[GraphRelation] = set()
         for info in index.notes.in_order(rows):
             found.update(self._leaving(info))
@@ -81,102 +84,82 @@ class ProjectGraph(NoteGraph):
         return sorted(found, key=lambda each: (each.order, each.triple))
 
     def _leaving(self, info: NoteInfo) -> list[GraphRelation]:
-        found = []
-        for edge in self._index.links.outgoing(info, self.session.agent):
-            is_here = edge.note is not None and edge.note.project == self.project
-            found.append(_relation(info, edge, edge.note.title if edge.note and is_here else edge.target))
-        return found
+        edges = self._index.links.outgoing(info, self.session.agent)
+        return [_relation(info, edge, self._name_of(edge.note, edge.target)) for edge in edges]
 
-    def _notes(self, names: Iterable[str]) -> list[EntityRow]:
+    def _name_of(self, note: NoteInfo | None, target: str) -> str:
+        return note.title if note is not None and note.project == self.project else target
+
+    def notes(self, names: Iterable[str]) -> list[EntityRow]:
         rows = self._index.entities.titled(self.project, names, self.session.agent)
         return sorted((_row(info) for info in self._index.notes.in_order(rows)), key=lambda row: row[1:3])
 
     @verb
     def delete_entities(self, names: Sequence[str]) -> None:
-        """Refused."""
         raise InvalidInput(f'Entities of project "{self.project}" are notes; use delete_note')
 
     @verb
     def version(self) -> Any:
-        """A value that differs once something changed."""
         self.engine.fresh()
         return self._index.version()
 
-    def _target_of(self, item: Item, row: EntityRow) -> str:
+    def target_of(self, item: Item, row: EntityRow) -> str:
         found = self._index.links.resolve(
             item.target, project=self.project, folder=posixpath.dirname(row.path), viewer=self.session.agent,
             target_project=item.project,
         )  # fmt: skip
-        return found.note.title if found.note and found.note.project == self.project else item.target
-
-    def _observations_of(self, text: EntityText) -> list[str]:
-        return _observations(text.text)
-
-    def _create_source(self, edits: GraphEdits, name: str, pairs: Sequence[tuple[str, str]]) -> None:
-        raise NoEntity(name)
+        return self._name_of(found.note, item.target)
 
 
-class EveryGraph:
+class EveryGraph(Graph):
     """All projects the caller may see; each entity tells its project. Read-only."""
 
-    def __init__(self, graphs: dict[str, Graph]):
+    def __init__(self, session: ReadVerbs, graphs: dict[str, Graph]):
+        super().__init__(session)
         self._graphs = graphs
 
     def keys(self) -> list[EntityKey]:
-        """Every entity, in order."""
         return self._each(lambda graph: graph.keys())
 
     def named(self, names: Iterable[str]) -> list[EntityKey]:
-        """The entities of these names, in order."""
         wanted = list(names)
         return self._each(lambda graph: graph.named(wanted))
 
     def matching(self, text: str) -> list[EntityKey]:
-        """The entities that hold `text`, in order."""
         return self._each(lambda graph: graph.matching(text))
 
     def ranked(self, text: str) -> list[EntityKey]:
         """The best of each project in turn."""
-        found = {name: [_of(name, key) for key in graph.ranked(text)] for name, graph in self._graphs.items()}
-        longest = max(map(len, found.values()), default=0)
-        return [keys[at] for at in range(longest) for keys in found.values() if at < len(keys)]
+        found = [[_of(name, key) for key in graph.ranked(text)] for name, graph in self._graphs.items()]
+        return [key for keys in zip_longest(*found) for key in keys if key is not None]
 
     def observations(self, keys: Sequence[EntityKey]) -> list[list[str]]:
-        """What each of these entities says."""
         return [self._graphs[key.project or ""].observations([key])[0] for key in keys]
 
     def further(self, keys: Sequence[EntityKey]) -> list[dict[str, Any]]:
-        """The further keys of each of these entities."""
         return [self._graphs[key.project or ""].further([key])[0] for key in keys]
 
     def relations(self, names: set[str] | None = None) -> list[GraphRelation]:
-        """The relations of all projects."""
         found = [each for graph in self._graphs.values() for each in graph.relations(names)]
         return sorted(found, key=lambda each: each.order)
 
     def version(self) -> Any:
-        """A value that differs once something changed."""
         return [graph.version() for graph in self._graphs.values()]
 
     def warnings(self) -> list[str]:
-        """What the graph files hold that is kept and ignored."""
         return [text for graph in self._graphs.values() for text in graph.warnings()]
 
     def at_once(self, read: Callable[[], T]) -> T:
-        """What `read` returns, every project as it is at one moment."""
         for graph in self._graphs.values():
             read = partial(graph.at_once, read)
         return read()
 
-    def _each(self, read: Any) -> list[EntityKey]:
+    def _each(self, read: Callable[[Graph], list[EntityKey]]) -> list[EntityKey]:
         found = [_of(name, key) for name, graph in self._graphs.items() for key in read(graph)]
         return sorted(found, key=lambda key: key.order)
 
-    def _refuse(self, _: Any) -> NoReturn:
+    def _change(self, *_: Any) -> Any:
         raise InvalidInput("Name one project to write to")
-
-    create_entities = create_relations = add_observations = _refuse
-    delete_entities = delete_observations = delete_relations = _refuse
 
 
 def _of(project: str, key: EntityKey) -> EntityKey:
@@ -185,9 +168,7 @@ def _of(project: str, key: EntityKey) -> EntityKey:
 
 def open_graph(session: ReadVerbs, project: str) -> Graph:
     """The graph of `project`: its own of project `graph`, of a graph file, the notes of any other, of all with `*`.
-
-    Raises ProjectNotFound.
-    """
+    Raises ProjectNotFound."""
     if project == EVERY:
         return _every(session)
     store = session.engine.store(project)
@@ -227,7 +208,7 @@ def _every(session: ReadVerbs, own: FileGraph | None = None) -> Graph:
         del graphs[PROJECT]
         if own.store not in session.engine.stores.values():
             graphs = {PROJECT: own, **graphs}
-    return EveryGraph(graphs)
+    return EveryGraph(session, graphs)
 
 
 def _row(info: NoteInfo) -> EntityRow:
@@ -238,11 +219,3 @@ def _row(info: NoteInfo) -> EntityRow:
 def _relation(source: NoteInfo, edge: Edge, target: str) -> GraphRelation:
     order = (microseconds(parse_stamp(source.created)), source.path, edge.line)
     return GraphRelation(source.title, target, edge.type, order)
-
-
-def _observations(text: str) -> list[str]:
-    """Items that are observations by either rule, each once, in the order of the text."""
-    items = EntityText(text)
-    found = {each.line: each.text for each in scan(text, items.body_at)[0]}
-    found |= items.observed_lines()
-    return [found[line] for line in sorted(found)]

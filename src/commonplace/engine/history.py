@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from itertools import islice
@@ -13,17 +14,7 @@ from commonplace.engine import locations
 from commonplace.engine.engine import verb
 from commonplace.engine.locations import Location
 from commonplace.engine.notes import NoteVerbs
-from commonplace.engine.undo import (
-    EXPIRE,
-    PASSING,
-    Undo,
-    blocked,
-    check_standing,
-    concerns,
-    is_blank,
-    is_upkeep,
-    read_or_none,
-)
+from commonplace.engine.undo import EXPIRE, PASSING, Undo, blocked, check_standing, concerns, is_blank, is_upkeep
 from commonplace.engine.writing import as_file, scope_of
 from commonplace.errors import Ambiguous, CannotUndo, Exists, NotFound
 from commonplace.index.rows import NoteInfo
@@ -112,11 +103,9 @@ class HistoryVerbs(NoteVerbs):
         return info.project, info.path, locations.root_of(self.engine, info.project)
 
     def _find_location(self, ref: str) -> Location | None:
-        """The place of `project/path`, or of the absolute path of a file the history knows; None for anything else.
-
-        One this home has is taken first, then the one the history has in a folder elsewhere. Raises Ambiguous when it
-        has several, OutsideError.
-        """
+        """The place of `project/path`, or of the absolute path of a file the history knows; None for anything else. One
+        this home has is taken first, then the one the history has in a folder elsewhere. Raises Ambiguous when it has
+        several, OutsideError."""
         engine = self.engine
         project, _, path = ref.partition("/")
         name = next((each for each in engine.stores if each.lower() == project.lower()), None) if path else None
@@ -141,9 +130,7 @@ class HistoryVerbs(NoteVerbs):
 
     def last_change(self, besides: str) -> datetime | None:
         """When something last changed by anything but the face `besides`, as far as the history goes back; None: never.
-
-        A change made by hand in a file is not in the history.
-        """
+        A change made by hand in a file is not in the history."""
         for change in self.engine.home.history.changes():
             if change.face != besides and not is_upkeep(change):
                 return parse_stamp(change.time)
@@ -156,9 +143,7 @@ class HistoryVerbs(NoteVerbs):
     @verb
     def undo_run(self, run: int) -> tuple[Change, list[Change]]:
         """Take all changes of a run of a job back that still stand, as one change or none. Returns it, and those.
-
-        Raises CannotUndo.
-        """
+        Raises CannotUndo."""
         with self.engine.writing():
             later: list[Change] = []
             undone: set[int | None] = set()
@@ -177,17 +162,20 @@ class HistoryVerbs(NoteVerbs):
                 later.append(change)
             if not of_run:
                 raise CannotUndo(f"There is no run #{run}." if not undone else f"cannot undo run #{run}: it was undone")
-            done = [change for change, _ in of_run]
-            about = (done[-1].project, done[-1].path)
-            with self.change("undo", about, fresh=False, undoes=done[-1].number, run=run) as transaction:
-                undo = Undo(self, transaction)
-                for change, after in of_run:
-                    undo.take_back(change, after)
-                undo.finish()
-                if not transaction.steps:
-                    raise CannotUndo(f"cannot undo run #{run}: nothing of it is left")
+            return self._take_back(of_run, f"run #{run}", run), [change for change, _ in of_run]
+
+    def _take_back(self, changes: Sequence[tuple[Change, list[Change]]], name: str, run: int | None = None) -> Change:
+        """Take changes back, the latest first, each given with all after it, as one change. Raises CannotUndo."""
+        first = changes[-1][0]
+        with self.change("undo", (first.project, first.path), fresh=False, undoes=first.number, run=run) as transaction:
+            undo = Undo(self, transaction)
+            for change, later in changes:
+                undo.take_back(change, later)
+            undo.finish()
+            if not transaction.steps:
+                raise CannotUndo(f"cannot undo {name}: nothing of it is left")
         assert transaction.done is not None
-        return transaction.done, done
+        return transaction.done
 
     def _numbers(self, undo: Change) -> set[int | None]:
         """The numbers of the changes an undo took back: one, or those of a run."""
@@ -197,10 +185,8 @@ class HistoryVerbs(NoteVerbs):
 
     @verb
     def undo(self, change: int | None = None) -> Change:
-        """Take a change back (default: the latest not taken back yet). Itself a change. Raises CannotUndo, NotFound.
-
-        A job whose action is taken back makes no such action for that memory again (contract 001, 18.5).
-        """
+        """Take a change back (default: the latest not taken back yet). Itself a change. Raises CannotUndo, NotFound. A
+        job whose action is taken back makes no such action for that memory again (contract 001, 18.5)."""
         with self.engine.writing():
             done, later = self._find_change(change)
             if done is None:
@@ -216,15 +202,7 @@ class HistoryVerbs(NoteVerbs):
                 from commonplace.engine.file_graph import undo_lines
 
                 return undo_lines(self, done, lambda project, path: blocked(done, project, path, later))
-            about = (done.project, done.path)
-            with self.change("undo", about, fresh=False, undoes=done.number) as transaction:
-                undo = Undo(self, transaction)
-                undo.take_back(done, later)
-                undo.finish()
-                if not transaction.steps:
-                    raise CannotUndo(f"cannot undo #{done.number}: nothing of it is left")
-        assert transaction.done is not None
-        return transaction.done
+            return self._take_back([(done, later)], f"#{done.number}")
 
     def _find_change(self, number: int | None) -> tuple[Change | None, list[Change]]:
         """The change to take back, and all later ones. That an entry expired is upkeep, which only its number names."""
@@ -249,22 +227,24 @@ class HistoryVerbs(NoteVerbs):
         self, ref: str, *, at: datetime | None = None, change: int | None = None, to: str | None = None
     ) -> tuple[str, int]:
         """Bring back the text `ref` (id or `project/path`) had before `change`, at the moment `at`, or before it last
-        changed, into `to` if given.
-
-        Returns where it went (`project/path`) and the change it came from. Raises Exists, NotFound.
-        """
-        if at is None and change is None and to is None and (archived := self._archived(ref)) is not None:
-            back = self.bring_back(archived)
-            return f"{CATEGORY_PROJECT}/{back.path}", self._last_at(archived.project, archived.path)
+        changed, into `to` if given. Returns where it went (`project/path`) and the change it came from. Raises Exists,
+        NotFound."""
+        if at is None and change is None and to is None:
+            archived: NoteInfo | None = None
+            with suppress(NotFound, Ambiguous):
+                archived = self.memory_id(ref)
+            if archived is not None and archived.project == ARCHIVE_PROJECT:
+                back = self.bring_back(archived)
+                return f"{CATEGORY_PROJECT}/{back.path}", self._last_at(archived.project, archived.path)
         with self.change("restore", fresh=False) as transaction:
             project, path, root = place = self.locate(ref)
             store = locations.store_at(self.engine, project, root)
-            source, each = self._older(place, read_or_none(store, path), at, change)
+            source, each = self._older(place, locations.read_or_none(store, path), at, change)
             data = self.engine.home.history.text(each.old or each.new or "", f"{project}/{path}")
             if to is not None:
                 project, path, root = self._restore_target(place, to)
                 store = locations.store_at(self.engine, project, root)
-            here = read_or_none(store, path)
+            here = locations.read_or_none(store, path)
             if to is not None and here is not None:
                 raise Exists(f"{project}/{path}")
             before = scope_of(here.data) if here is not None else GLOBAL
@@ -277,21 +257,11 @@ class HistoryVerbs(NoteVerbs):
             transaction.put(project, path, data, store=store, old=here, mode=each.mode, scope=scope)
         return os.path.join(root or project, path), source.number
 
-    def _archived(self, ref: str) -> NoteInfo | None:
-        """The archived memory an id names, if it is one."""
-        try:
-            info = self.memory_id(ref)
-        except (NotFound, Ambiguous):
-            return None
-        return info if info.project == ARCHIVE_PROJECT else None
-
     def _last_at(self, project: str, path: str) -> int:
         """The change that put a file where it is; the latest of all when the history holds it no more."""
-        history = self.engine.home.history
-        changes = (
-            each.number for each in history.changes() if concerns(each, (project, path, "")) and each.undoes is None
-        )
-        return next((number for number in changes if number < history.last), history.last)
+        history, place = self.engine.home.history, (project, path, "")
+        older = (each for each in history.changes() if each.undoes is None and each.number < history.last)
+        return next((each.number for each in older if concerns(each, place)), history.last)
 
     def _older(
         self, place: Location, now: File | None, at: datetime | None, number: int | None

@@ -11,7 +11,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -20,23 +20,13 @@ from typing import Any
 
 from commonplace.clock import parse_stamp
 from commonplace.engine.engine import Engine, verb
-from commonplace.engine.entries import (
-    PURGED_AT_ONCE,
-    Entry,
-    EntryExpired,
-    NamespaceCounts,
-    NoEntry,
-    Totals,
-    Unreadable,
-    expiry,
-    purging,
-)
+from commonplace.engine.entries import PURGED_AT_ONCE, Entries, Entry, NoEntry, Totals, Unreadable, expiry, purging
 from commonplace.engine.transaction import HomeSession
 from commonplace.errors import CommonplaceError, StorageError
 from commonplace.note.entry import seconds
 from commonplace.store.access import AccessLog
 from commonplace.store.files import reason
-from commonplace.store.inplace.locked_file import Content, JsonFiles, OpenFile, Row, stem_of
+from commonplace.store.inplace.locked_file import Content, JsonFiles, Row, stem_of
 from commonplace.text.unicode import repair_surrogates
 
 _KNOWN = ("key", "value", "created_at", "accessed_at", "expires_at", "access_count", "namespace")
@@ -68,12 +58,11 @@ class JsonEntryFolder:
     def _fold(self, stem: str, access: AccessLog) -> None:
         if not self._pending(stem, self.files.read(stem), access):
             return
-        with self.files.changing(stem) as file:
-            rows, pending = file.content.rows, self._pending(stem, file.content, access)
+        with self.files.changing(stem) as (content, replace_rows):
+            rows, pending = content.rows, self._pending(stem, content, access)
             if pending:
-                file.replace([self._counted(row, *pending[n]) if n in pending else row for n, row in enumerate(rows)])
-            for name, _ in pending.values():
-                access.restart(name)
+                replace_rows([self._counted(row, *pending[n]) if n in pending else row for n, row in enumerate(rows)])
+            access.restart(*(name for name, _ in pending.values()))
 
     def _pending(self, stem: str, content: Content, access: AccessLog) -> dict[int, tuple[str, int]]:
         """Entries with recalls to add: position -> (name in the log, number)."""
@@ -94,7 +83,7 @@ class JsonEntryFolder:
         return sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
-class JsonEntries:
+class JsonEntries(Entries):
     """Entries as rows of `<name>.json`; a row whose namespace is not the file's name says it."""
 
     def __init__(self, session: HomeSession, folder: JsonEntryFolder):
@@ -114,59 +103,51 @@ class JsonEntries:
         row |= {"expires_at": expires and expires.timestamp(), "access_count": 0}
         if namespace != stem:
             row["namespace"] = namespace
-        with self._changing(namespace, make=True) as file:
-            old = [each for each in file.content.rows if _is(each, stem, namespace, key)]
+        with self._changing(namespace, make=True) as (content, replace_rows):
+            old = [each for each in content.rows if _is(each, stem, namespace, key)]
             for each in old:
                 row |= {name: kept for name, kept in each.items() if name not in _KNOWN}
-            file.replace([*(each for each in file.content.rows if not _is(each, stem, namespace, key)), row])
+            replace_rows([*(each for each in content.rows if not _is(each, stem, namespace, key)), row])
             self._forget(stem, [*old, row])
-            return self._entry(row, stem, file.content)
+            return self._entry(row, stem, content)
 
-    @verb
-    def get(self, namespace: str, key: str) -> Entry:
-        """From the file as it is now."""
+    def _find(self, namespace: str, key: str) -> Entry:
         stem = stem_of(namespace)
         content = self._read(stem, namespace)
         row = next((each for each in content.rows if _is(each, stem, namespace, key)), None)
         if row is None:
             raise NoEntry(key, namespace)
-        if self._is_over(row):
-            with suppress(CommonplaceError):  # it is over whether or not the disk lets go of it
-                self._drop(namespace, lambda each: _is(each, stem, namespace, key) and self._is_over(each))
-            raise EntryExpired(key)
         return self._entry(row, stem, content)
+
+    def _expire(self, entry: Entry) -> None:
+        stem = stem_of(entry.namespace)
+        self._drop(stem, lambda row: _is(row, stem, entry.namespace, entry.key) and self._is_past(row))
 
     @verb
     def count(self, entry: Entry) -> Entry:
-        """A line in the home's access log, not while somebody adds it up."""
-        access = self.engine.access
-        try:
-            with self._files.shared(stem_of(entry.namespace)):
-                access.count_read(entry.id)
-        except OSError:
-            access.count_read(entry.id)
-        now = self._folder.recalled[entry.id] = self.engine.clock()
-        return replace(entry, accessed=now, access_count=entry.access_count + access.counts().get(entry.id, 0))
+        """Not while somebody adds recalls to the file."""
+        with ExitStack() as stack:
+            with suppress(OSError):
+                stack.enter_context(self._files.shared(stem_of(entry.namespace)))
+            counted = super().count(entry)
+        self._folder.recalled[entry.id] = counted.accessed
+        return counted
 
     @purging
     @verb
     def remove(self, namespace: str, key: str) -> None:
-        """Every row of that name goes, should somebody have copied it."""
         stem = stem_of(namespace)
         if not self._drop(namespace, lambda row: _is(row, stem, namespace, key)):
             raise NoEntry(key, namespace)
 
     @verb
     def search(self, text: str, namespace: str | None, limit: int, offset: int) -> tuple[list[Entry], int]:
-        """Reads the files. An unreadable one is an error for its own namespace; in a search of all it is left out and
-        `unreadable` names it."""
         wanted, counts, matches = text.lower(), self.engine.access.counts(), []
-        found = (
-            self._readable() if namespace is None else [(stem_of(namespace), self._read(stem_of(namespace), namespace))]
-        )
+        stem = None if namespace is None else stem_of(namespace)
+        found = self._readable() if stem is None or namespace is None else [(stem, self._read(stem, namespace))]
         for stem, content in found:
             for row in content.rows:
-                if namespace not in (None, namespace_of(row, stem)) or self._is_over(row):
+                if namespace not in (None, namespace_of(row, stem)) or self._is_past(row):
                     continue
                 if wanted in row["key"].lower() or wanted in _value(row).lower():
                     entry = self._entry(row, stem, content)
@@ -174,14 +155,12 @@ class JsonEntries:
         matches.sort(key=lambda each: (-each.access_count, -int(each.created.timestamp()), each.namespace, each.key))
         return matches[offset : offset + limit], len(matches)
 
-    @verb
-    def namespaces(self) -> list[NamespaceCounts]:
-        """Those of all rows; a file without any is none."""
+    def _counted(self) -> tuple[Counter[str], Counter[str]]:
         active, expired = Counter[str](), Counter[str]()
         for stem, content in self._readable():
             for row in content.rows:
-                (expired if self._is_over(row) else active)[namespace_of(row, stem)] += 1
-        return [NamespaceCounts(name, active[name], expired[name]) for name in sorted({*active, *expired})]
+                (expired if self._is_past(row) else active)[namespace_of(row, stem)] += 1
+        return active, expired
 
     @verb
     def clear(self, namespace: str) -> int:
@@ -198,7 +177,7 @@ class JsonEntries:
         """The sizes are those of whole files."""
         totals, names, times = Totals(str(self._files.root)), set[str](), list[datetime]()
         for stem, content in self._readable():
-            active = [row for row in content.rows if not self._is_over(row)]
+            active = [row for row in content.rows if not self._is_past(row)]
             totals.entries += len(active)
             totals.size += content.size
             names |= {namespace_of(row, stem) for row in content.rows}
@@ -215,8 +194,8 @@ class JsonEntries:
         for stem in self._stems():
             try:
                 rows = self._read(stem, stem).rows
-                if most > 0 and any(map(self._is_over, rows)):
-                    most -= self._drop(stem, self._is_over, most)
+                if most > 0 and any(map(self._is_past, rows)):
+                    most -= self._drop(stem, self._is_past, most)
                     rows = self._read(stem, stem).rows
             except CommonplaceError:
                 continue
@@ -227,7 +206,6 @@ class JsonEntries:
 
     @property
     def unreadable(self) -> list[str]:
-        """The namespaces whose file cannot be read now."""
         readable = {stem for stem, _ in self._readable()}
         return [stem for stem in self._stems() if stem not in readable]
 
@@ -249,15 +227,15 @@ class JsonEntries:
             raise Unreadable(namespace) from None
 
     @contextmanager
-    def _changing(self, namespace: str, make: bool = False) -> Iterator[OpenFile]:
-        """Inside, the file of the namespace is ours. Raises Unreadable when it cannot be used, StorageError when it
+    def _changing(self, namespace: str, make: bool = False) -> Iterator[tuple[Content, Callable[[list[Row]], None]]]:
+        """As `JsonFiles.changing`. Raises Unreadable when it cannot be used, StorageError when it
         cannot be written."""
         self.engine.guard.keep()
         stem, opened = stem_of(namespace), False
         try:
-            with self._files.changing(stem, make) as file:
+            with self._files.changing(stem, make) as opening:
                 opened = True
-                yield file
+                yield opening
         except (OSError, ValueError) as error:
             if isinstance(error, OSError) and (opened or error.errno in (errno.ENOSPC, errno.EDQUOT)):
                 raise StorageError(f"{stem}.json", reason(error)) from None
@@ -266,23 +244,19 @@ class JsonEntries:
     def _drop(self, namespace: str, is_meant: Callable[[Row], bool], most: int | None = None) -> int:
         """Remove the rows meant, at most so many, from the file of the namespace. Returns how many."""
         stem = stem_of(namespace)
-        with self._changing(namespace) as file:
-            rows = file.content.rows
-            meant = [n for n, row in enumerate(rows) if is_meant(row)][:most]
+        with self._changing(namespace) as (content, replace_rows):
+            rows = content.rows
+            meant = dict.fromkeys([n for n, row in enumerate(rows) if is_meant(row)][:most])
             if meant:
-                gone = set(meant)
-                file.replace([row for n, row in enumerate(rows) if n not in gone])
+                replace_rows([row for n, row in enumerate(rows) if n not in meant])
                 self._forget(stem, [rows[n] for n in meant])
         return len(meant)
 
     def _forget(self, stem: str, rows: Sequence[Row]) -> None:
         """Drop the counts of removed rows, so that a new row with the key starts at zero."""
-        counts = self.engine.access.counts()
-        for name in {self._folder.name(row, stem) for row in rows}:
-            if counts.get(name):
-                self.engine.access.restart(name)
+        self.engine.access.restart(*(self._folder.name(row, stem) for row in rows))
 
-    def _is_over(self, row: Row) -> bool:
+    def _is_past(self, row: Row) -> bool:
         expires = _moment(row.get("expires_at"))
         return expires is not None and self.engine.clock() > expires
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from commonplace.errors import CommonplaceError
+from commonplace.store.base import File
 from commonplace.store.folder import FolderStore
 from commonplace.store.layout import PRIVATE
 
@@ -52,11 +53,8 @@ def is_here(engine: Engine, project: str, root: str) -> bool:
 
 
 def store_at(engine: Engine, project: str, root: str) -> FolderStore:
-    """The store of the project there. Raises LocationGone.
-
-    A folder the journal names must still be that very folder: one that was moved away, or is reached through a
-    symlink by now, may be anything.
-    """
+    """The store of the project there. Raises LocationGone. A folder the journal names must still be that very folder:
+    one that was moved away, or is reached through a symlink by now, may be anything."""
     if project in engine.stores and is_here(engine, project, root):
         return cast(FolderStore, engine.stores[project])  # a graph file is refused once something would be written
     folder = root or own_root(engine, project)
@@ -68,3 +66,11 @@ def store_at(engine: Engine, project: str, root: str) -> FolderStore:
         raise LocationGone(f"{root}, the folder of project {project}, is reached through a symlink now")
     is_text = project == "memories"
     return FolderStore(project, Path(folder), every_text=is_text, links=is_text)
+
+
+def read_or_none(store: FolderStore, path: str) -> File | None:
+    """The file, None where it cannot be read."""
+    try:
+        return store.read(path)
+    except CommonplaceError:
+        return None

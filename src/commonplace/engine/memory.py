@@ -14,7 +14,7 @@ from commonplace.engine.engine import Engine, verb
 from commonplace.engine.projects import ProjectVerbs
 from commonplace.engine.reading import Ref
 from commonplace.engine.review import ReviewVerbs
-from commonplace.errors import StorageError
+from commonplace.errors import CommonplaceError, StorageError
 
 if TYPE_CHECKING:
     from commonplace.engine.erase import Erased
@@ -22,12 +22,9 @@ if TYPE_CHECKING:
 
 
 class Memory(ReviewVerbs, ProjectVerbs):
-    """An open memory, bound to one caller. Thread-safe; close it, or use it as a context manager.
-
-    A `ref` is an id, a unique beginning of one, a permalink, a title, a path or a `memory://` address; a
-    (project, path) pair; or a note already read. The verbs stand in reading.py, notes.py, history.py, review.py
-    and projects.py.
-    """
+    """An open memory, bound to one caller. Thread-safe; close it, or use it as a context manager. A `ref` is an id, a
+    unique beginning of one, a permalink, a title, a path or a `memory://` address; a (project, path) pair; or a note
+    already read. The verbs stand in reading.py, notes.py, history.py, review.py and projects.py."""
 
     def erase(
         self, *refs: Ref, agent: str | None = None, project: str | None = None, source: str | None = None,
@@ -83,18 +80,11 @@ class Memory(ReviewVerbs, ProjectVerbs):
 
     @classmethod
     def open(
-        cls,
-        home: str | os.PathLike[str] | None = None,
-        agent: str | None = None,
-        projects: Mapping[str, str | os.PathLike[str]] | None = None,
-        *,
-        face: str = "python",
-        config: Settings | str | os.PathLike[str] | None = None,
-        clock: Clock = clocks.now,
-        watch: bool = True,
-        only: Collection[str] = (),
-        serving: bool = False,
-    ) -> Self:
+        cls, home: str | os.PathLike[str] | None = None, agent: str | None = None,
+        projects: Mapping[str, str | os.PathLike[str]] | None = None, *, face: str = "python",
+        config: Settings | str | os.PathLike[str] | None = None, clock: Clock = clocks.now, watch: bool = True,
+        only: Collection[str] = (), serving: bool = False,
+    ) -> Self:  # fmt: skip
         """Open the memory at `home` (else MEMORY_HOME, the configuration's storage.url or storage.root, ~/.memory).
 
         `home` may be the address of a space of a database, `postgresql://HOST/DATABASE?space=NAME` (docs/teams.md).
@@ -111,9 +101,10 @@ class Memory(ReviewVerbs, ProjectVerbs):
         few = frozenset(each.lower() for each in only)
         memory = cls(Engine(settings, projects or {}, clock, watch, few, serving), agent, face)
         if memory.engine.layout.erasing.exists():
-            from commonplace.engine.erase import finish_waiting
+            from commonplace.engine.erase import finish
 
-            finish_waiting(memory)
+            with suppress(CommonplaceError):  # a disk that refuses hinders nobody to read; doctor names it
+                finish(memory)
         return memory
 
 

@@ -157,10 +157,8 @@ class LinkVerbs(ReadVerbs):
 
     @verb
     def resolve_links(self, dry_run: bool = False) -> ResolvedLinks:
-        """Turn the wikilinks of memories into ids in both directions (contract 001, 4).
-
-        Locked memories are left out: nothing is written to them, and a link stands on both sides or not at all.
-        """
+        """Turn the wikilinks of memories into ids in both directions (contract 001, 4). Locked memories are left out:
+        nothing is written to them, and a link stands on both sides or not at all."""
         with self.change("link", (CATEGORY_PROJECT, "")) as change:
             infos, _ = self.list(Query(projects=(CATEGORY_PROJECT,)), limit=0, order="path")
             by_row = {info.row: info for info in infos}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +33,7 @@ MOST_LINES = 200
 _LENGTH = 80
 _HEAD, _NONE = "# Pending Reminders\n\n", "None.\n"
 _AGENT = "agent:"
+_NEVER = datetime.max.replace(tzinfo=UTC)
 
 Firing = Mapping[int, Mapping[str, Any]]
 """By row, the header keys a reminder is about to get."""
@@ -50,8 +51,8 @@ class Overview:
         """The whole file, at most 200 lines."""
         engine = self.engine
         engine.fresh()
-        most = engine.settings.per_category
-        found = {each.category: each for each in engine.index.notes.sections(most, engine.access.counts(), self._now())}
+        most, now = engine.settings.per_category, engine.clock().astimezone(engine.settings.zone)
+        found = {each.category: each for each in engine.index.notes.sections(most, engine.access.counts(), now)}
         total, inbox = sum(each.total for each in found.values()), sum(each.inbox for each in found.values())
         lines = [
             "# Memory Index", "",
@@ -64,15 +65,9 @@ class Overview:
             lines[MOST_LINES - 2 :] = ["", "… more: `memory list --limit 0`"]
         return "\n".join(lines) + "\n"
 
-    def _now(self) -> datetime:
-        return self.engine.clock().astimezone(self.engine.settings.zone)
-
     def refresh(self, *, create: bool = True) -> bool:
-        """Write the file if it is not as it should be, and with it the lists of pending reminders there are.
-
-        Without `create` a home that has no overview gets none. Returns whether something was written.
-        Raises StorageError.
-        """
+        """Write the file if it is not as it should be, and with it the lists of pending reminders there are. Without
+        `create` a home that has no overview gets none. Returns whether something was written. Raises StorageError."""
         engine = self.engine
         if not create and not engine.layout.overview.exists():
             return False
@@ -132,15 +127,15 @@ class Pending:
     ) -> list[tuple[NoteInfo, Reminder]]:
         """Those of `infos` that are pending at `now`, oldest due first; `firing` as if it were done."""
         days = self.engine.settings.pending_days
-        found = [(info, Reminder.of(_with(info.header, (firing or {}).get(info.row, {})))) for info in infos]
+        headers = [(info, {**info.header, **(firing or {}).get(info.row, {})}) for info in infos]
+        found = [(info, Reminder.of({key: value for key, value in header.items() if value is not REMOVE}))
+                 for info, header in headers]  # fmt: skip
         pending = [each for each in found if each[1].is_pending(now, days)]
-        return sorted(pending, key=lambda each: (_order(each[1]), each[0].id))
+        return sorted(pending, key=lambda each: (each[1].shown_due or _NEVER, each[0].id))
 
     def refresh(self, now: datetime | None = None, firing: Firing | None = None, *, create: bool = True) -> bool:
-        """Make the files as they should be at `now`. Returns whether one was written. Raises StorageError.
-
-        Without `create` a home that has no such file gets none.
-        """
+        """Make the files as they should be at `now`. Returns whether one was written. Raises StorageError. Without
+        `create` a home that has no such file gets none."""
         engine = self.engine
         with engine.writing():
             known = [path for path in engine.layout.pending_lists() if _is_ours(path)]
@@ -178,12 +173,3 @@ def _is_ours(path: Path) -> bool:
             return file.read(len(_HEAD)) == _HEAD.encode()
     except OSError:
         return False
-
-
-def _order(reminder: Reminder) -> float:
-    due = reminder.shown_due
-    return due.timestamp() if due else float("inf")
-
-
-def _with(header: Mapping[str, Any], keys: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in {**header, **keys}.items() if value is not REMOVE}

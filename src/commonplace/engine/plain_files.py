@@ -85,10 +85,8 @@ class Files:
         return place
 
     def at(self, path: str) -> PathInfo:
-        """What lies at `path`, a final symlink followed; files of a foreign scope are `missing`.
-
-        Raises OutsideError for a way that leads out.
-        """
+        """What lies at `path`, a final symlink followed; files of a foreign scope are `missing`. Raises OutsideError
+        for a way that leads out."""
         place = self._follow(self._place(path))
         if not self._shows(place):
             return PathInfo("missing", place.path)
@@ -131,10 +129,8 @@ class Files:
         return self._store.read(place.path)
 
     def notes(self) -> dict[str, Stamp]:
-        """Every note below that the caller may see, in the order of paths, with its stamp. No folder, no notes.
-
-        Raises OutsideError when a link leads there, StorageError for a folder that cannot be read.
-        """
+        """Every note below that the caller may see, in the order of paths, with its stamp. No folder, no notes. Raises
+        OutsideError when a link leads there, StorageError for a folder that cannot be read."""
         place = self._store.place(self._base)
         if place.kind == "missing":
             return {}
@@ -214,11 +210,9 @@ class Files:
         change.put(self._project, path, data, old=old, scope=scope)
 
     def put(self, plan: Plan, verb: str, details: dict[str, Any] | None = None) -> Change | None:
-        """Write whole files as one change, the first being what it is about; None when there are none.
-
-        `plan` runs again if a file changed meanwhile. `details`: as in `Change`. Raises Exists for a place that is
-        taken, OutsideError, NotADirectory, and what `plan` raises.
-        """
+        """Write whole files as one change, the first being what it is about; None when there are none. `plan` runs
+        again if a file changed meanwhile. `details`: as in `Change`. Raises Exists for a place that is taken,
+        OutsideError, NotADirectory, and what `plan` raises."""
 
         def write(change: Transaction) -> None:
             for path, (text, old) in plan().items():

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Container, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from commonplace import clock
 from commonplace.clock import Clock
@@ -119,19 +120,17 @@ class ReadVerbs(HomeSession):
     @verb
     def read(self, ref: Ref, *, project: str | None = None, count: bool = True) -> Note:
         """The whole note as it is on disk now. Counts one access unless told otherwise. Raises as `find`, NotText."""
-        info = ref if self._is_current(ref) else self.find_ref(ref, project)
+        if isinstance(ref, NoteInfo) and self.sees(ref.scope) and self._is_unchanged(ref):
+            info = ref  # no other file need be looked at
+        else:
+            info = self.find_ref(ref, project)
         note = self.parse(info.project, info.path, self.engine.store(info.project).read(info.path))
         if count:
             self.engine.access.count_read(note.id)
         return self.as_indexed(note)
 
-    def _is_current(self, ref: Ref) -> TypeGuard[NoteInfo]:
-        """Whether `ref` is what the index says of a file that is still the same; no other file need be looked at."""
-        if not isinstance(ref, NoteInfo) or not self.sees(ref.scope):
-            return False
-        return self._is_unchanged(ref)
-
     def _is_unchanged(self, info: NoteInfo) -> bool:
+        """Whether the file is still as the index says."""
         return self.engine.store(info.project).stamp(info.path) == (info.size, info.mtime_ns, info.inode)
 
     @verb
@@ -161,23 +160,19 @@ class ReadVerbs(HomeSession):
         try:
             info = look()
         except NotFound:
-            if not self._look_for(identifier):
+            late = list(self.engine.freshness.late)
+            if not late:
                 raise
+            for name in late:
+                path = identifier.removeprefix("memory://").removeprefix(f"{name}/")
+                for each in (path, f"{path}.md"):
+                    self.engine.freshness.look_at(name, each)
             info = look()
         if self.engine.freshness.late and not self._is_unchanged(info):
             self.engine.freshness.look_at(info.project, info.path)
             info = look()
         self.engine.count_pending_reads([info])
         return info
-
-    def _look_for(self, identifier: str) -> bool:
-        """Look on disk for a note at this path in the projects that are late; False when none is."""
-        late = list(self.engine.freshness.late)
-        for name in late:
-            path = identifier.removeprefix("memory://").removeprefix(f"{name}/")
-            for each in (path, f"{path}.md"):
-                self.engine.freshness.look_at(name, each)
-        return bool(late)
 
     @verb
     def find_ref(self, ref: Ref, project: str | None = None) -> NoteInfo:
@@ -197,39 +192,32 @@ class ReadVerbs(HomeSession):
 
     @verb
     def memory_id(self, text: str) -> NoteInfo:
-        """The memory of `categories` with this id or unique prefix (contract 001, 1). Raises NotFound, Ambiguous.
-
-        The index alone answers for a whole id when the file is as it says.
-        """
+        """The memory of `categories` with this id or unique prefix (contract 001, 1). Raises NotFound, Ambiguous. The
+        index alone answers for a whole id when the file is as it says."""
         given, text = text, text.strip().lower()
         if not text.isascii():
             raise NotFound(given, CATEGORY_PROJECT)  # an id has no such characters
+        found: NoteInfo | None = None
         if len(text) == _ID_LENGTH and not self.engine.freshness.is_swept:
+            with suppress(NotFound):
+                found = self.index.notes.find_id(text, viewer=self.agent)
+        if found is None or not self._is_unchanged(found):
+            self.engine.fresh()
             try:
-                info = self.index.notes.find_id(text, viewer=self.agent)
+                found = self.index.notes.find_id(text, viewer=self.agent)
             except NotFound:
-                info = None
-            if info is not None and self._is_unchanged(info):
-                self.engine.count_pending_reads([info])
-                return info
-        self.engine.fresh()
-        try:
-            info = self.index.notes.find_id(text, viewer=self.agent)
-        except NotFound:
-            raise NotFound(given, CATEGORY_PROJECT) from None
-        self.engine.count_pending_reads([info])
-        return info
+                raise NotFound(given, CATEGORY_PROJECT) from None
+        self.engine.count_pending_reads([found])
+        return found
 
     @verb
     def search(
         self, query: str | Query, *, limit: int = 10, offset: int = 0, explain: bool = False,
         max_tokens: int | None = None, vetted: bool = False,
     ) -> Hits:  # fmt: skip
-        """Notes that match, best first: contract 000b, 6. `max_tokens` bounds the page (4 characters a token).
-
-        What is over or superseded is left out unless nothing else matches; `Query.as_of` asks for another day. With
-        `vetted`, for text that goes into a context unasked, the page is without the notes held back.
-        """
+        """Notes that match, best first: contract 000b, 6. `max_tokens` bounds the page (4 characters a token). What is
+        over or superseded is left out unless nothing else matches; `Query.as_of` asks for another day. With `vetted`,
+        for text that goes into a context unasked, the page is without the notes held back."""
         self.engine.fresh()
         hits = self.index.search(
             self._valid(self._query(query)), viewer=self.agent, limit=limit, offset=offset, explain=explain,
@@ -274,11 +262,8 @@ class ReadVerbs(HomeSession):
     def smart_search(
         self, query: str, top: int = 10, wanted: Query = memory_query(), *, use: bool = True
     ) -> SmartResult:
-        """Memories `wanted` lets through that hold words of `query`, best first (contract 001, 14); `top` 0 = all.
-        They are used, unless told otherwise.
-
-        Raises InvalidInput when `query` holds no word.
-        """
+        """Memories `wanted` lets through that hold words of `query`, best first (contract 001, 14); `top` 0 = all. They
+        are used, unless told otherwise. Raises InvalidInput when `query` holds no word."""
         self.engine.fresh()
         found = self.index.smart(query, self._valid(self._query(wanted)), viewer=self.agent, top=top)
         self.engine.count_pending_reads(each.note for each in found.best)
@@ -325,10 +310,8 @@ class ReadVerbs(HomeSession):
     def list(
         self, query: str | Query = Query(), *, limit: int = 50, offset: int = 0, order: str = "changed"
     ) -> tuple[builtins.list[NoteInfo], int]:
-        """Notes that pass the query's filters, and how many there are in all; `limit` 0 = all of them.
-
-        `order`: `changed` or `created` (newest first), or `path`.
-        """
+        """Notes that pass the query's filters, and how many there are in all; `limit` 0 = all of them. `order`:
+        `changed` or `created` (newest first), or `path`."""
         self.engine.fresh()
         infos, total = self.index.notes.listing(
             self._query(query), viewer=self.agent, order=order, limit=limit or None, offset=offset
@@ -391,10 +374,8 @@ class ReadVerbs(HomeSession):
         self, project: str, folder: str = "", *, depth: int = 1, glob: str | None = None,
         limit: int = 50, offset: int = 0,
     ) -> Directory:  # fmt: skip
-        """One page of the folders and notes below a folder: folders first, then names, by code point.
-
-        Raises NotFound, OutsideError, ProjectNotFound.
-        """
+        """One page of the folders and notes below a folder: folders first, then names, by code point. Raises NotFound,
+        OutsideError, ProjectNotFound."""
         store = self.engine.store(project)
         links.check_length(glob or "", "A pattern of names")
         folder = path_guard.clean(folder.strip("/"), store.name)
@@ -404,15 +385,13 @@ class ReadVerbs(HomeSession):
         entries, total = self.index.notes.directory(
             store.name, folder, depth=depth, viewer=self.agent, glob=glob, limit=limit or None, offset=offset
         )
-        return Directory(
-            [
-                DirectoryEntry("folder", each.path, notes=each.notes)
-                if (note := each.note) is None
-                else DirectoryEntry("note", each.path, note.title, note.permalink, note.changed)
-                for each in entries
-            ],
-            total,
-        )
+        found = [
+            DirectoryEntry("note", each.path, each.note.title, each.note.permalink, each.note.changed)
+            if each.note
+            else DirectoryEntry("folder", each.path, notes=each.notes)
+            for each in entries
+        ]
+        return Directory(found, total)
 
     def _kind(self, project: str, path: str) -> str:
         """What lies at `path` of a project for this caller; a note of another agent, or a folder that holds nothing

@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
 from commonplace.clock import stamp
 from commonplace.engine.engine import verb
@@ -22,10 +22,12 @@ from commonplace.store.base import File
 from commonplace.store.change import Step
 from commonplace.store.files import read_file, reason
 from commonplace.store.layout import PRIVATE
+from commonplace.text.neutral import flat
 
 VERB = "review"
 KEEP = "k"
 """The answer that a suspicious note is fine."""
+_DELETE, _TITLE = "d", 60
 LIMIT = 50
 """Questions `review` returns unless told otherwise."""
 
@@ -33,11 +35,8 @@ LIMIT = 50
 @dataclass(frozen=True, slots=True)
 class ReviewItem:
     """A question to the owner of the kind `kind`. `key` begins with `kind:` and is the same as long as nothing it is
-    about changes.
-
-    `text` is the question in one line; `refs` are the ids, or other references, of what it is about; `choices` are
-    (letter to press, what it does), the letters neither `s` nor `q` nor `u`.
-    """
+    about changes. `text` is the question in one line; `refs` are the ids, or other references, of what it is about;
+    `choices` are (letter to press, what it does), the letters neither `s` nor `q` nor `u`."""
 
     key: str
     kind: str
@@ -61,7 +60,7 @@ class ReviewSource:
 
 SOURCES = {
     "project": "commonplace.engine.requests:SOURCE",
-    "suspicious": "commonplace.engine.suspicious:SOURCE",
+    "suspicious": "commonplace.engine.review:SUSPICIOUS",
     "contradiction": "commonplace.jobs.questions:CONTRADICTIONS",
     "merge": "commonplace.jobs.questions:MERGES",
     "category": "commonplace.jobs.questions:CATEGORIES",
@@ -74,18 +73,15 @@ SOURCES = {
 def source(kind: str) -> ReviewSource:
     """The source of one kind of question."""
     module, _, name = SOURCES[kind].partition(":")
-    found: ReviewSource = getattr(import_module(module), name)
-    return found
+    return cast(ReviewSource, getattr(import_module(module), name))
 
 
 class ReviewVerbs(HistoryVerbs):
     """`review` and `decide`, for the owner only: an agent is asked nothing and decides nothing."""
 
     def review(self, *, limit: int = LIMIT, offset: int = 0, kind: str | None = None) -> list[ReviewItem]:
-        """The open questions, of one kind if given, by the order of SOURCES; `limit` 0 = all.
-
-        Nothing for an agent. Raises InvalidInput for a kind there is not.
-        """
+        """The open questions, of one kind if given, by the order of SOURCES; `limit` 0 = all. Nothing for an agent.
+        Raises InvalidInput for a kind there is not."""
         end = offset + limit if limit else None
         found: list[ReviewItem] = []
         for item in self._open_items(kind):
@@ -111,11 +107,8 @@ class ReviewVerbs(HistoryVerbs):
 
     def decide(self, question: str | ReviewItem, choice: str) -> ReviewItem:
         """Answer an open question, given by its key or as `review` returned it, with the letter of one of its choices:
-        done at once, or written down. Returns the question.
-
-        Raises NotFound when it is not open, or no longer; InvalidInput for another letter or an agent; what the
-        change raises.
-        """
+        done at once, or written down. Returns the question. Raises NotFound when it is not open, or no longer;
+        InvalidInput for another letter or an agent; what the change raises."""
         if self.agent is not None:
             raise InvalidInput("only the owner decides; run memory review without an agent's name")
         item = question if isinstance(question, ReviewItem) else self._item(question)
@@ -129,10 +122,10 @@ class ReviewVerbs(HistoryVerbs):
     def _item(self, key: str) -> ReviewItem:
         kind = key.partition(":")[0]
         items = self._open_items(kind) if kind in SOURCES else ()
-        item = next((each for each in items if each.key == key), None)
-        if item is None:
-            raise NotFound(key, "the open questions")
-        return item
+        for item in items:
+            if item.key == key:
+                return item
+        raise NotFound(key, "the open questions")
 
     def decision(self, key: str) -> str | None:
         """The letter written down for a question; None when it is open, or its answer changed something."""
@@ -163,3 +156,29 @@ class ReviewVerbs(HistoryVerbs):
         except ValueError:
             raise StorageError("the answers of review", f"{PRIVATE}/{path.name} is damaged; move it away") from None
         return file, found
+
+
+@verb
+def _suspicious(memory: ReviewVerbs) -> list[NoteInfo]:
+    memory.engine.fresh()
+    return memory.index.notes.suspicious()
+
+
+def _ask_suspicious(memory: ReviewVerbs) -> Iterator[ReviewItem]:
+    for info in _suspicious(memory):
+        title = " ".join(info.title.split())
+        title = flat(title if len(title) <= _TITLE else f"{title[: _TITLE - 1]}…")
+        text = f'"{title}" ({flat(f"{info.project}/{info.path}")}) may hold instructions: {", ".join(info.suspicious)}'
+        choices = (KEEP, "it is fine, show it everywhere"), (_DELETE, "delete the note")
+        yield ReviewItem(memory.suspicion(info), "suspicious", text, (info.id,), choices)
+
+
+def _answer_suspicious(memory: ReviewVerbs, item: ReviewItem, choice: str) -> bool:
+    if choice == KEEP:
+        return False
+    memory.delete(next(info for info in _suspicious(memory) if memory.suspicion(info) == item.key))
+    return True
+
+
+SUSPICIOUS = ReviewSource(_ask_suspicious, _answer_suspicious)
+"""The question about notes that seem to hold injected instructions (docs/gate.md)."""

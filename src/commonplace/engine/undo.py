@@ -12,7 +12,7 @@ from commonplace.engine.locations import Location, LocationGone
 from commonplace.engine.notes import NoteVerbs
 from commonplace.engine.transaction import Transaction
 from commonplace.engine.writing import as_file, id_list, scope_of
-from commonplace.errors import CannotUndo, CommonplaceError, NotFound
+from commonplace.errors import CannotUndo, NotFound
 from commonplace.note.model import MEMORY_KEYS, MEMORY_PROJECTS
 from commonplace.store.base import File, sha256
 from commonplace.store.change import Step
@@ -96,7 +96,7 @@ class Undo:
         """The file as the steps so far leave it."""
         step = self._steps.get((project, path))
         if step is None:
-            return read_or_none(store, path)
+            return locations.read_or_none(store, path)
         is_there = step.do == "put" and step.data is not None
         return replace(as_file(step.data), etag=sha256(step.data)) if is_there and step.data else None
 
@@ -141,7 +141,7 @@ class Undo:
             self._expect_there(store, each, each.to, each.new or each.old)
             self._expect_free(store, each)
             self._add("move", each, store, each.to, to=each.path,
-                      old=read_or_none(store, each.to) if each.old else None)  # fmt: skip
+                      old=locations.read_or_none(store, each.to) if each.old else None)  # fmt: skip
         elif each.do == "put":
             file = self._expect_there(store, each, each.path, each.new)
             if each.old is None:
@@ -246,14 +246,6 @@ def is_upkeep(change: Change) -> bool:
 def is_blank(change: Change) -> bool:
     """Whether a line only stands for a change of what was erased."""
     return change.verb == ERASE and not change.details
-
-
-def read_or_none(store: FolderStore, path: str) -> File | None:
-    """The file, None where it cannot be read."""
-    try:
-        return store.read(path)
-    except CommonplaceError:
-        return None
 
 
 def blocked(change: Change, project: str, path: str, later: list[Change], root: str = "") -> CannotUndo:

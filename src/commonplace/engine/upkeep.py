@@ -8,47 +8,25 @@ is a Conflict, and nothing is done.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from commonplace.clock import parse_stamp, stamp
+from commonplace.engine import writing
 from commonplace.engine.engine import verb
 from commonplace.engine.history import HistoryVerbs
 from commonplace.engine.transaction import Transaction
-from commonplace.engine.writing import (
-    as_file,
-    editable,
-    encoded,
-    follow_content,
-    free_path,
-    id_list,
-    linked_keys,
-    new_scope,
-    pinned_down,
-    place_memory,
-    plain_id,
-    set_keys,
-    with_keys,
-)
 from commonplace.errors import Conflict, Exists, InvalidInput, NotFound, NotText
 from commonplace.index.keys import TITLE_CUT
 from commonplace.index.rows import NoteInfo
-from commonplace.note import entry, links
+from commonplace.note import entry, links, model
 from commonplace.note.compose import Record
 from commonplace.note.edit import SetKeys
 from commonplace.note.frontmatter import REMOVE
 from commonplace.note.links import fold_title
 from commonplace.note.markdown import names
-from commonplace.note.model import (
-    ARCHIVE_PROJECT,
-    ARCHIVED,
-    CATEGORIES,
-    CATEGORY_PROJECT,
-    INBOX,
-    MEMORY_KEYS,
-    MEMORY_PROJECTS,
-)
+from commonplace.note.model import CATEGORIES, CATEGORY_PROJECT, INBOX, MEMORY_PROJECTS
 from commonplace.query import Query
 from commonplace.store.base import File
 from commonplace.store.change import Step
@@ -63,14 +41,6 @@ T = TypeVar("T")
 FOLDED_AT_ONCE = 100
 
 
-@dataclass(frozen=True, slots=True)
-class PutCounts:
-    """How many records were new, and how many took the place of one with their id."""
-
-    created: int
-    updated: int
-
-
 class Upkeep:
     """The verbs of upkeep for the caller of `memory`."""
 
@@ -81,10 +51,7 @@ class Upkeep:
 
     @verb
     def every(self, query: Query = Query()) -> list[NoteInfo]:
-        """All memories the caller sees that pass the query's filters, oldest first, then by id.
-
-        Reads that are still in the access log are counted.
-        """
+        """All memories the caller sees that pass the query's filters, oldest first, then by id, all reads counted."""
         infos, _ = self.memory.list(query.replace(projects=(CATEGORY_PROJECT,)), limit=0, order="created")
         return sorted(infos, key=lambda info: (info.created, info.id))
 
@@ -110,21 +77,15 @@ class Upkeep:
         return *self._index.version(), *self.engine.access.stamp()
 
     @verb
-    def put(self, records: Sequence[Record], verb: str, *, both_ways: bool = False) -> PutCounts:
+    def put(self, records: Sequence[Record], verb: str, *, both_ways: bool = False) -> None:
         """Store records as one change; one whose id a memory has takes its place, the old text goes to the history.
-
-        With `both_ways` the memories a record links to gain the link back. Raises InvalidInput, Locked.
-        """
-        created = 0
+        With `both_ways` the memories a record links to gain the link back. Raises InvalidInput, Locked."""
         taken: set[str] = set()
         with self.memory.change(verb) as change:
             for record in records:
-                before = self._known(record.id)
-                created += before is None
-                self._put_record(change, record, before, taken)
+                self._put_record(change, record, self._known(record.id), taken)
             if both_ways:
                 self._link_back(change, records)
-        return PutCounts(created, len(records) - created)
 
     def _known(self, identity: str) -> NoteInfo | None:
         found = self._index.notes.with_ids([identity], MEMORY_PROJECTS)
@@ -134,63 +95,55 @@ class Upkeep:
         self, change: Transaction, record: Record, before: NoteInfo | None, taken: set[str] | None = None
     ) -> None:
         """Write a record, new or in place of `before`; `taken` are the lower-cased paths this change uses."""
-        record = replace(record, scope=self.memory.check_scope(record.scope))
-        if record.category not in CATEGORIES:
-            raise InvalidInput(f'invalid category "{record.category}"')
-        data, project = encoded(record.text()), ARCHIVE_PROJECT if record.phase == ARCHIVED else CATEGORY_PROJECT
+        record = replace(record, scope=self.memory.check_scope(record.scope), category=_checked(record.category))
+        data, project = (
+            writing.encoded(record.text()),
+            model.ARCHIVE_PROJECT if record.phase == model.ARCHIVED else CATEGORY_PROJECT,
+        )
         if before is None:
-            new_scope(self.memory, data, identity=record.id)
+            writing.new_scope(self.memory, data, identity=record.id)
         else:
-            file, _ = editable(self.memory, before)
-            new_scope(self.memory, data, file.data)
-            place_memory(self.memory, change, before, file, data, project, record.category, record.scope)
+            file, _ = writing.editable(self.memory, before)
+            writing.new_scope(self.memory, data, file.data)
+            writing.place_memory(self.memory, change, before, file, data, project, record.category, record.scope)
             return
         taken = set() if taken is None else taken
-        name = links.memory_file_name(record.content, plain_id(record.id))
-        path = free_path(self.memory, project, record.category, name, record.id, taken)
+        name = links.memory_file_name(record.content, writing.plain_id(record.id))
+        path = writing.free_path(self.memory, project, record.category, name, record.id, taken)
         taken.add(path.lower())
         origin = str(record.further.get("source_ref") or "") if change.verb == "ingest" else ""
         change.put(project, path, data, scope=record.scope, by={"origin": origin} if origin else None)
 
     def _link_back(self, change: Transaction, records: Sequence[Record]) -> None:
         """Give the memories that the records link to the link back."""
-        gained: dict[str, list[str]] = {}
-        own = {record.id for record in records}
+        own, gained = {record.id for record in records}, dict[str, list[str]]()
         for record in records:
             for target in record.links:
-                if target not in own:
-                    gained.setdefault(target, []).append(record.id)
-        for target, sources in gained.items():
+                gained.setdefault(target, []).append(record.id)
+        for target in (each for each in gained if each not in own):
             info = self._known(target)
-            if info is not None and (new := [each for each in sources if each not in info.links]):
-                set_keys(self.memory, change, info, {"links": [*info.links, *new]})
+            if info is not None and (new := [each for each in gained[target] if each not in info.links]):
+                writing.set_keys(self.memory, change, info, {"links": [*info.links, *new]})
 
     def retried(self, refs: Iterable[str], run: Callable[[list[NoteInfo]], T]) -> T:
         """`run` with the memories `refs` name, each once; again with what they are by then, when another program
         changed or moved one meanwhile. Raises as `Memory.memory_id`, and what `run` raises, a fifth Conflict included.
         """
-        refs = list(refs)
-        for _ in range(4):
-            infos = self._named(refs)
+        refs, left = list(refs), 5
+        while True:
+            infos = list({info.id: info for info in map(self.memory.memory_id, refs)}.values())
+            left -= 1
             try:
                 return run(infos)
             except (Conflict, NotFound):
-                continue
-        return run(self._named(refs))
+                if not left:
+                    raise
 
-    def _named(self, refs: Sequence[str]) -> list[NoteInfo]:
-        return list({info.id: info for info in map(self.memory.memory_id, refs)}.values())
-
-    @verb
     def change(self, info: NoteInfo, keys: Mapping[str, Any], verb: str, *, category: str | None = None,
                touch: bool = True) -> NoteInfo:  # fmt: skip
-        """Set header keys (REMOVE takes one out), and move the memory to another category's folder.
-
-        Every other byte stays. `updated_at` follows unless `touch` is False. Returns what the index knows then.
-        Raises Conflict, Locked, NotFound, NotText; InvalidInput for a header that is not valid YAML.
-        """
-        if category is not None and category not in CATEGORIES:
-            raise InvalidInput(f'invalid category "{category}"')
+        """Set header keys (REMOVE takes one out), and move the memory to another category's folder. Every other byte
+        stays. `updated_at` follows unless `touch` is False. Returns what the index knows then. Raises Conflict, Locked,
+        NotFound, NotText; InvalidInput for a header that is not valid YAML."""
         return self.change_all([(info, category)], keys, verb, touch=touch)[0]
 
     @verb
@@ -200,36 +153,41 @@ class Upkeep:
         taken: set[str] = set()
         with self.memory.change(verb, fresh=False) as change:
             for info, category in memories:
-                file, text = self._as_read(info)
-                wanted = pinned_down(info) | dict(keys) | ({"category": category} if category else {})
-                if touch:
-                    wanted["updated_at"] = stamp(self.memory.clock())
-                data, folder = with_keys(info, text, wanted), category or info.category or INBOX
-                place_memory(self.memory, change, info, file, data, info.project, folder, info.scope, taken)
+                wanted = dict(keys) | ({"category": _checked(category)} if category else {})
+                wanted |= self._now() if touch else {}
+                self._set(change, info, wanted, info.project, category or info.category or INBOX, taken)
         return self._written(change)
+
+    def _now(self) -> dict[str, Any]:
+        return {"updated_at": stamp(self.memory.clock())}
+
+    def _set(
+        self, change: Transaction, info: NoteInfo, keys: Mapping[str, Any], project: str = "", category: str = "",
+        taken: set[str] | None = None,
+    ) -> None:  # fmt: skip
+        """Set header keys of a memory that is as it was read; with `category` in that folder of `project`."""
+        file, text = self._as_read(info)
+        data = writing.with_keys(info, text, writing.pinned_down(info) | dict(keys))
+        if category:
+            writing.place_memory(self.memory, change, info, file, data, project, category, info.scope, taken)
+        else:
+            change.put(info.project, info.path, data, old=file, scope=info.scope)
 
     @verb
     def rewrite(self, info: NoteInfo, content: str, keys: Mapping[str, Any], verb: str) -> None:
-        """Give a memory new content and header keys; id, file name and creation time stay, `version` grows by 1.
-
-        Raises as `change`.
-        """
+        """Give a memory new content and header keys; id, file name and creation time stay, `version` grows by 1. Raises
+        as `change`."""
         with self.memory.change(verb, fresh=False) as change:
             file, text = self._as_read(info)
-            body_at = self.memory.parse(info.project, info.path, file).body_at
-            data = with_keys(info, text, keys)
-            text = data.decode()
-            note = self.engine.parse(info.project, info.path, as_file(data))
-            body_at = note.body_at if note is not None else body_at
-            data = follow_content(self.memory, info, text, f"{text[:body_at]}{content}\n").encode()
+            data = writing.with_keys(info, text, keys)
+            text, note = data.decode(), self.memory.parse(info.project, info.path, writing.as_file(data))
+            data = writing.follow_content(self.memory, info, text, f"{text[: note.body_at]}{content}\n").encode()
             change.put(info.project, info.path, data, old=file, scope=info.scope)
 
     @verb
     def archive(self, info: NoteInfo, verb: str, by: str, category: str | None = None) -> list[NoteInfo]:
-        """Move a memory to the archive, into the folder of `category` [its own]; links to it stay.
-
-        Returns what the index knows then. Raises Conflict, also when it was read since, Locked, NotFound.
-        """
+        """Move a memory to the archive, into the folder of `category` [its own]; links to it stay. Returns what the
+        index knows then. Raises Conflict, also when it was read since, Locked, NotFound."""
         with self.engine.writing():
             with self.engine.access.locked() as log:  # whoever reads it now finds it there, or his read has counted
                 if log.counts[info.id] + _count(info) != info.access_count:
@@ -247,15 +205,17 @@ class Upkeep:
         with self.memory.change("archive", about, fresh=False) as change:
             for info in live:
                 self._archive(change, info, "user", categories.get(info.id))
-        written = {each.id: each for each in self._written(change)}
-        return [written.get(info.id, info) for info in infos]
+        return self._after(change, infos)
 
     def _archive(self, change: Transaction, info: NoteInfo, by: str, category: str | None) -> None:
-        file, text = self._as_read(info)
         category = category or info.category or INBOX
-        keys = {"phase": ARCHIVED, "category": category, "archived_at": stamp(self.memory.clock()), "archived_by": by}
-        data = with_keys(info, text, pinned_down(info) | keys)
-        place_memory(self.memory, change, info, file, data, ARCHIVE_PROJECT, category, info.scope)
+        keys = {
+            "phase": model.ARCHIVED,
+            "category": category,
+            "archived_at": stamp(self.memory.clock()),
+            "archived_by": by,
+        }
+        self._set(change, info, keys, model.ARCHIVE_PROJECT, category)
 
     @verb
     def pin(self, infos: Sequence[NoteInfo], *, pinned: bool = True) -> list[NoteInfo]:
@@ -263,9 +223,11 @@ class Upkeep:
         with self.memory.change("pin" if pinned else "unpin", fresh=False) as change:
             for info in infos:
                 if (info.header.get("pinned") is True) != pinned:
-                    file, text = self._as_read(info)
-                    data = with_keys(info, text, pinned_down(info) | {"pinned": True if pinned else REMOVE})
-                    change.put(info.project, info.path, data, old=file, scope=info.scope)
+                    self._set(change, info, {"pinned": True if pinned else REMOVE})
+        return self._after(change, infos)
+
+    def _after(self, change: Transaction, infos: Sequence[NoteInfo]) -> list[NoteInfo]:
+        """These memories as the change left them."""
         written = {each.id: each for each in self._written(change)}
         return [written.get(info.id, info) for info in infos]
 
@@ -279,51 +241,39 @@ class Upkeep:
         """Link two memories both ways; returns those written. Raises Conflict, Locked, NotFound."""
         with self.memory.change(verb, (CATEGORY_PROJECT, a.path), fresh=False) as change:
             for info, other in ((a, b), (b, a)):
-                file, text = self._as_read(info)
+                self._as_read(info)
                 if other.id not in info.links:
-                    set_keys(self.memory, change, info, pinned_down(info) | linked_keys(info, other), file, text)
+                    self._set(change, info, writing.linked_keys(info, other) | self._now())
         return self._written(change)
 
     @verb
     def derive(self, source: NoteInfo, record: Record, keys: Mapping[str, Any], verb: str) -> list[NoteInfo]:
-        """Store a record made from a memory, both linked; the memory gets these header keys too. One change.
-
-        Returns both, the new one first. Raises Conflict, Exists when the id is taken, Locked, NotFound.
-        """
+        """Store a record made from a memory, both linked; the memory gets these header keys too. One change. Returns
+        both, the new one first. Raises Conflict, Exists when the id is taken, Locked, NotFound."""
         with self.memory.change(verb, fresh=False) as change:
-            file, text = self._as_read(source)
             if self._known(record.id) is not None:
                 raise Exists(record.id)
             change.made_from.append(source.provenance)
             self._put_record(change, replace(record, links=(*record.links, source.id)), None)
-            wanted = pinned_down(source) | {"links": [*source.links, record.id]} | dict(keys)
-            set_keys(self.memory, change, source, wanted, file, text)
+            self._set(change, source, {"links": [*source.links, record.id]} | dict(keys) | self._now())
         return self._written(change)
 
     @verb
     def merge(self, survivor: NoteInfo, other: NoteInfo) -> list[NoteInfo]:
-        """Merge `other` into `survivor` (contract 001, 5): one change, the other's text goes to the history.
-
-        The survivor keeps id and content; what the other could be found by, counted or linked with goes to it.
-        Returns what was written: the survivor, and those that linked to the other. Raises Conflict, Locked, NotFound.
-        """
+        """Merge `other` into `survivor` (contract 001, 5): one change, the other's text goes to the history. The
+        survivor keeps id and content; what the other could be found by, counted or linked with goes to it. Returns what
+        was written: the survivor, and those that linked to the other. Raises Conflict, Locked, NotFound."""
         with self.memory.change("merge", fresh=False) as change:
-            kept_file, text = self._as_read(survivor)
             gone_file, _ = self._as_read(other)
-            new_names = self._new_names((survivor, kept_file), (other, gone_file))
+            new_names = self._new_names((survivor, self._as_read(survivor)[0]), (other, gone_file))
             keys, category = _merged(survivor, other, new_names, self.engine.access.counts()[other.id])
-            keys = pinned_down(survivor) | keys | {"updated_at": stamp(self.memory.clock())}
-            data, scope = with_keys(survivor, text, keys), survivor.scope
-            place_memory(self.memory, change, survivor, kept_file, data, survivor.project, category, scope)
+            self._set(change, survivor, keys | self._now(), survivor.project, category)
             change.remove(CATEGORY_PROJECT, other.path, gone_file, scope=other.scope)
             for holder in self._index.notes.holding_link(other.id):
-                if (
-                    holder.row not in (survivor.row, other.row)
-                    and holder.project in MEMORY_PROJECTS
-                    and not holder.locked
-                ):
+                is_pair = holder.row in (survivor.row, other.row)
+                if holder.project in MEMORY_PROJECTS and not is_pair and not holder.locked:
                     ids = [survivor.id if each == other.id else each for each in holder.links]
-                    set_keys(self.memory, change, holder, {"links": list(dict.fromkeys(ids))})
+                    writing.set_keys(self.memory, change, holder, {"links": list(dict.fromkeys(ids))})
         return self._written(change)
 
     def _new_names(self, survivor: tuple[NoteInfo, File], other: tuple[NoteInfo, File]) -> list[str]:
@@ -343,21 +293,16 @@ class Upkeep:
 
     def _as_read(self, info: NoteInfo) -> tuple[File, str]:
         """The memory's bytes and text, as long as they are what `info` says. Raises Conflict, Locked, NotFound."""
-        file, text = editable(self.memory, info)
+        file, text = writing.editable(self.memory, info)
         if file.etag != info.etag:
             raise Conflict(info.permalink, file.etag[:8], info.checksum)
         return file, text
 
     def fold(self) -> int:
-        """Fold the access log: into the frontmatter of memories and entries, for other notes to one line each.
-
-        No change in the sense of the history: `log` does not show it, and it blocks no undo. Returns how many
-        notes have their count now.
-        """
-        folded = 0
-        while some := self._fold():
-            folded += some
-        return folded
+        """Fold the access log: into the frontmatter of memories and entries, for other notes to one line each. No
+        change in the sense of the history: `log` does not show it, and it blocks no undo. Returns how many notes have
+        their count now."""
+        return sum(iter(self._fold, 0))
 
     @verb
     def _fold(self) -> int:
@@ -386,18 +331,24 @@ class Upkeep:
         """Write the counted reads into the note's header; False for one that is gone or has no header, whose reads
         stay in the log."""
         try:
-            file, text = editable(self.memory, info)
+            file, text = writing.editable(self.memory, info)
             before = self.memory.parse(info.project, info.path, file).access_count
             keys: dict[str, Any] = {"access_count": before + log.counts[info.id]} if log.counts[info.id] else {}
             if info.project == entry.PROJECT:
                 keys["accessed_at"] = stamp(log.changed)
             elif info.id in log.used:
                 keys["last_used_at"] = stamp(datetime.fromtimestamp(log.used[info.id], UTC))
-            data = SetKeys(keys, MEMORY_KEYS if info.project in MEMORY_PROJECTS else ()).apply(text).text.encode()
+            data = SetKeys(keys, model.MEMORY_KEYS if info.project in MEMORY_PROJECTS else ()).apply(text).text.encode()
         except (NotFound, NotText, ValueError):
             return False
         change.put(info.project, info.path, data, old=file, scope=info.scope, kept=False)
         return True
+
+
+def _checked(category: str) -> str:
+    if category not in CATEGORIES:
+        raise InvalidInput(f'invalid category "{category}"')
+    return category
 
 
 def _count(info: NoteInfo) -> int:
@@ -406,44 +357,34 @@ def _count(info: NoteInfo) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else 0
 
 
-def _validity_of_both(survivor: NoteInfo, other: NoteInfo) -> dict[str, Any]:
-    """The keys for as long as either of two memories that end at the same time is valid."""
-    begins = [str(each.header.get("valid_from") or each.date or each.created) for each in (survivor, other)]
-    first = str(survivor.header.get("valid_from") or "")
-    ids = [one for each in (survivor, other) for one in id_list(each.header.get("supersedes"), single=True)]
-    superseded = [each for each in dict.fromkeys(ids) if each not in (survivor.id, other.id)]
-    keys: dict[str, Any] = {"supersedes": superseded or REMOVE}
-    if first:
-        keys["valid_from"] = min(begins)
-    return keys
-
-
 def _merged(survivor: NoteInfo, other: NoteInfo, names: Sequence[str], pending: int) -> tuple[dict[str, Any], str]:
     """The keys the survivor takes over, and its category. `names` are those only the other had; so many `pending`
     reads of it are still in the log."""
-    pair = (survivor.id, other.id)
-    linked = [each for each in dict.fromkeys([*survivor.links, *other.links]) if each not in pair]
+    both, pair = (survivor, other), (survivor.id, other.id)
+
+    def joined(key: str) -> list[str] | object:
+        ids = [one for each in both for one in writing.id_list(each.header.get(key), single=key == "supersedes")]
+        return [each for each in dict.fromkeys(ids) if each not in pair] or REMOVE
+
     tags: dict[str, str] = {}
     for tag in (*survivor.tags, *other.tags):
         tags.setdefault(tag.casefold(), tag)
-    merged = [*id_list(survivor.header.get("merged")), other.id, *id_list(other.header.get("merged"))]
-    unlinked = [*id_list(survivor.header.get("unlinked")), *id_list(other.header.get("unlinked"))]
-    reminded = [*id_list(survivor.header.get("reminded")), *id_list(other.header.get("reminded"))]
-    in_inbox = survivor.phase == "inbox" and other.phase != "inbox"
+    merged = [*writing.id_list(survivor.header.get("merged")), other.id, *writing.id_list(other.header.get("merged"))]
     keys: dict[str, Any] = {
         "tags": list(tags.values()) or REMOVE,
-        "links": linked or REMOVE,
+        "links": [each for each in dict.fromkeys([*survivor.links, *other.links]) if each not in pair] or REMOVE,
         "access_count": _count(survivor) + _count(other) + pending,
         "created_at": min(survivor.created, other.created, key=parse_stamp),
         "merged": list(dict.fromkeys(merged)),
-        "reminded": list(dict.fromkeys(reminded)) or REMOVE,
         "aliases": [*survivor.aliases, *names] or REMOVE,
-        "unlinked": [each for each in dict.fromkeys(unlinked) if each not in pair] or REMOVE,
-    }  # fmt: skip
-    keys |= _validity_of_both(survivor, other)
-    keys["expires_at"] = None
+        "expires_at": None,
+        **{key: joined(key) for key in ("unlinked", "reminded", "supersedes")},
+    }
+    if survivor.header.get("valid_from"):  # for as long as either is valid; both end at the same time
+        keys["valid_from"] = min(str(each.header.get("valid_from") or each.date or each.created) for each in both)
     if survivor.expires and other.expires and "inbox" == survivor.phase == other.phase:
         keys["expires_at"] = max(survivor.expires, other.expires, key=parse_stamp)
+    in_inbox = survivor.phase == "inbox" and other.phase != "inbox"
     category = (other.category if in_inbox else survivor.category) or "inbox"
     if in_inbox:
         keys |= {"phase": "organized", "category": category}

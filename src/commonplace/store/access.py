@@ -69,9 +69,10 @@ class AccessLog:
         if lines := "".join(f"@{int(moment.timestamp())} {key}\n" for key in keys):
             self._append(lines)
 
-    def restart(self, key: str) -> None:
-        """Forget the reads of `key` so far: another note begins in its place."""
-        self._append(f"0 {key}\n")
+    def restart(self, *keys: str) -> None:
+        """Forget the reads of these so far: other notes begin in their place."""
+        if lines := "".join(f"0 {key}\n" for key in dict.fromkeys(keys) if self.counts().get(key)):
+            self._append(lines)
 
     def _append(self, lines: str) -> None:
         try:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from commonplace import open_memory
-from commonplace.engine import entities
 from commonplace.engine.file_graph import FileGraph
 from commonplace.engine.graph import NoteGraph
+from commonplace.engine.graph_verbs import graph_lines
 from commonplace.engine.graphs import open_graph, opener
 from contract.graph_tools import Nodes
 
@@ -69,6 +69,6 @@ def test_no_reply_shows_half_of_what_another_process_did(race, tool: str, given:
 
 
 def test_no_export_shows_half_of_what_another_process_did(race) -> None:
-    lines = race(lambda nodes: list(entities.graph_lines(race.open(nodes.memory, "graph"))))
+    lines = race(lambda nodes: list(graph_lines(race.open(nodes.memory, "graph"))))
     assert len(lines) == 2
     assert "likes tea" in lines[0]

@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from commonplace.engine.entities import Graph
 from commonplace.errors import CommonplaceError
 from commonplace.faces.arguments import Arguments
 from commonplace.faces.graph.pages import Form
@@ -17,8 +16,9 @@ from commonplace.faces.tool import Resource, Tool, Toolset
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
+    from commonplace.engine.graph_verbs import Graph
 
-Open = Callable[["Memory", str], Graph]
+Open = Callable[["Memory", str], "Graph"]
 
 PREFIX = "memory_"
 DEFAULT_PROJECT = "graph"

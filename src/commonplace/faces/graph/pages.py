@@ -14,11 +14,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from json.encoder import encode_basestring as _quoted
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from commonplace.engine.entities import EntityKey, Graph, GraphRelation
+from commonplace.engine.entities import EntityKey, GraphRelation
 from commonplace.errors import InvalidInput
 from commonplace.faces.arguments import Arguments
+
+if TYPE_CHECKING:
+    from commonplace.engine.graph_verbs import Graph
 
 _BATCH = 200
 """Entities whose observations are read together."""

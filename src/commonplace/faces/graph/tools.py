@@ -7,14 +7,17 @@ the contract's.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from commonplace.engine.entities import Entity, EntityKey, Graph, GraphRelation, NoEntity
+from commonplace.engine.entities import Entity, EntityKey, GraphRelation, NoEntity
 from commonplace.errors import near
 from commonplace.faces.arguments import Arguments
 from commonplace.faces.graph.pages import Form, GraphReply, Paging, relation_data
 from commonplace.faces.reply import Reply
 from commonplace.text.neutral import flat
+
+if TYPE_CHECKING:
+    from commonplace.engine.graph_verbs import Graph
 
 WARNINGS = "commonplace/warnings"
 _SHOWN, _GUESSED, _SEARCHED = 10, 3, 5000

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from commonplace.clock import stamp
 from commonplace.engine.doctor import examine, repair
 from commonplace.engine.embedding import Embedding
-from commonplace.engine.figures import FigureVerbs
+from commonplace.engine.figures import figures, writers
 from commonplace.errors import InvalidInput
 from commonplace.jobs.report import last_dream
 from commonplace.jobs.tick import IDLE
@@ -27,13 +27,12 @@ def show(visit: Visit) -> Response:
     access = Access(memory.home, memory.clock)
     state = visit.request.app.state
     sync, embedding = memory.sync(), Embedding(memory)
-    numbers = FigureVerbs(memory)
-    figures = numbers.figures()
+    size = figures(memory)
     return visit.html(
-        "agents.html", writers=numbers.writers(now - LATELY), today=dict(memory.written_today()), now=now,
+        "agents.html", writers=writers(memory, now - LATELY), today=dict(memory.written_today()), now=now,
         tokens=[(each, each.is_valid(now)) for each in access.tokens()], seen=state.server.seen,
-        connected=_connected(visit), figures=figures, sync=sync,
-        highest=max((number for _, number in figures.weeks), default=0) or 1,
+        connected=_connected(visit), figures=size, sync=sync,
+        highest=max((number for _, number in size.weeks), default=0) or 1,
         embedding=embedding, vectors=embedding.counts(), unreadable=memory.unreadable, warnings=memory.warnings,
         rounds=state.rounds, dream=last_dream(memory.home), dreams=_dreams(visit),
     )  # fmt: skip
@@ -72,16 +71,15 @@ def json(visit: Visit) -> dict[str, Any]:
     memory = visit.memory
     if memory.agent is not None:
         raise InvalidInput("only the owner may ask how the memory is")
-    numbers, rounds = FigureVerbs(memory), visit.request.app.state.rounds
-    figures = numbers.figures()
+    size, rounds = figures(memory), visit.request.app.state.rounds
     return {
-        "projects": figures.counts.projects, "bytes": figures.bytes, "index_bytes": figures.index_bytes,
-        "history_bytes": figures.history_bytes,
-        "weeks": {week.isoformat(): number for week, number in figures.weeks},
+        "projects": size.counts.projects, "bytes": size.bytes, "index_bytes": size.index_bytes,
+        "history_bytes": size.history_bytes,
+        "weeks": {week.isoformat(): number for week, number in size.weeks},
         "writers": [
             {"agent": each.agent, "client": each.client, "last": each.last, "changes": dict(each.verbs),
              "sessions": len(each.sessions)}
-            for each in numbers.writers(memory.clock() - LATELY)
+            for each in writers(memory, memory.clock() - LATELY)
         ],
         "connected": [
             {"agent": each.agent, "client": each.client, "since": stamp(each.began), "last": stamp(each.last)}

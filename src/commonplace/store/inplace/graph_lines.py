@@ -9,8 +9,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from commonplace.store.inplace.locked_file import refuse_constant
 from commonplace.text.unicode import repair_surrogates
 
+ENTITY_KEYS = ("type", "name", "entityType", "observations")
 _BOM = b"\xef\xbb\xbf"
 _FIRST_LINES, _LONGEST = 100, 1 << 20
 """Lines, and bytes of each, that show what a file is."""
@@ -80,20 +82,13 @@ def holds_graph(file: Path) -> bool:
     return False
 
 
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(name)
-
-
-_decode = json.JSONDecoder(parse_constant=_refuse_constant).decode
-
-
 def parse_line(line: bytes) -> dict[str, Any] | None:
     """The object in a line, None for a blank one. Raises BadLine."""
     line = line.removeprefix(_BOM)
     if not line.strip():
         return None
     try:
-        value = _decode(line.decode())
+        value = json.loads(line.decode(), parse_constant=refuse_constant)
     except UnicodeDecodeError:
         raise BadLine("not UTF-8") from None
     except (ValueError, RecursionError):
@@ -106,6 +101,18 @@ def parse_line(line: bytes) -> dict[str, Any] | None:
 def dump_line(value: dict[str, Any]) -> str:
     """`value` as JSON in one line without blanks, other alphabets raw."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def entity_line(entity: Entity, more: dict[str, Any]) -> str:
+    """An entity as one line of JSON, with the further keys `more`."""
+    value = {"type": "entity", "name": entity.name, "entityType": entity.type, "observations": entity.observations}
+    return dump_line(value | {key: each for key, each in more.items() if key not in ENTITY_KEYS})
+
+
+def relation_line(relation: GraphRelation) -> str:
+    """A relation as one line of JSON."""
+    ends = {"from": relation.source, "to": relation.target, "relationType": relation.type}
+    return dump_line({"type": "relation", **ends})
 
 
 def with_members(line: bytes, **members: Any) -> bytes:

@@ -10,10 +10,9 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from commonplace.errors import CommonplaceError, InvalidInput, NotFound, ReadOnlyProject, StorageError
 from commonplace.note import frontmatter
@@ -21,8 +20,7 @@ from commonplace.note.entity import file_stem, sections
 from commonplace.note.model import VALIDITY_KEYS
 from commonplace.store.base import File, Listing, PathInfo, Stamp, sha256
 from commonplace.store.files import reason, stamp_of
-from commonplace.store.inplace import LineChange
-from commonplace.store.inplace.graph_lines import BadLine, GraphRelation, parse_graph_object, parse_line, shape_of
+from commonplace.store.inplace import LineChange, graph_lines
 from commonplace.store.inplace.locked_file import LockedFile
 
 MAX_APPEND = 65536
@@ -57,19 +55,81 @@ class EntityLine(NamedTuple):
     lowered: str
 
 
-@dataclass(slots=True)
 class LineEdit:
-    """What a call changes: line number (from 0) -> its new bytes, empty for a line that goes; lines to add at the
-    end; lines to put back before a line. `verb` names the change in the history.
+    """What a call that is about `names` changes in the lines of `store`; `verb` names the change in the history.
+
+    `lines`: line number (from 0) -> its new bytes, empty for a line that goes; `added`: lines to come at the end;
+    `inserted`: lines to put back before a line. `known` are the names that are entities; of twins the first is meant.
     """
 
-    lines: dict[int, bytes] = field(default_factory=dict)
-    added: list[bytes] = field(default_factory=list)
-    inserted: dict[int, list[bytes]] = field(default_factory=dict)
-    verb: str = "edit"
+    def __init__(self, store: GraphStore, names: Iterable[str] = (), verb: str = "edit"):
+        self.lines: dict[int, bytes] = {}
+        self.added: list[bytes] = []
+        self.inserted: dict[int, list[bytes]] = {}
+        self.verb = verb
+        self.known = {name for name in names if name in store.named}
+        self._store = store
+        self._said: dict[str, list[str]] = {}
 
     def __bool__(self) -> bool:
         return bool(self.lines or self.added or self.inserted)
+
+    def _first(self, name: str) -> EntityLine:
+        return self._store.entities[self._store.named[name][0]]
+
+    def observations(self, name: str) -> list[str]:
+        """What an entity says by now."""
+        return self._said[name] if name in self._said else list(self._first(name).observations)
+
+    def add_observations(self, name: str, texts: Sequence[str]) -> None:
+        """Have an entity say more."""
+        self._said[name] = [*self.observations(name), *texts]
+
+    def drop_observations(self, name: str, texts: set[str]) -> None:
+        """Remove all copies of these observations of an entity."""
+        self._said[name] = [text for text in self.observations(name) if text not in texts]
+
+    def create(self, entity: graph_lines.Entity, more: dict[str, Any]) -> None:
+        """A new entity, with the further keys `more`."""
+        self.added.append(graph_lines.entity_line(entity, more).encode() + b"\n")
+
+    def add_keys(self, name: str, more: dict[str, Any]) -> None:
+        """Nothing: the other keys of a line are another program's."""
+
+    def _lines_of(self, relation: graph_lines.GraphRelation) -> list[int]:
+        """Where a relation stands: at the end with fewer of them."""
+        lines = min((self._store.ends.get(name, {}) for name in (relation.source, relation.target)), key=len)
+        return [line for line in lines if self._store.relations[line].triple == relation.triple]
+
+    def has(self, relation: graph_lines.GraphRelation) -> bool:
+        """Whether the relation was there before."""
+        return bool(self._lines_of(relation))
+
+    def add_relations(self, relations: Sequence[graph_lines.GraphRelation]) -> None:
+        """Add relations that are not there."""
+        self.added += [graph_lines.relation_line(each).encode() + b"\n" for each in relations]
+
+    def drop_relations(self, relations: Sequence[graph_lines.GraphRelation]) -> None:
+        """Remove all copies of relations."""
+        self.lines |= dict.fromkeys((line for each in relations for line in self._lines_of(each)), b"")
+
+    def remove_entities(self, names: Sequence[str]) -> None:
+        """Remove all entities of these names, and every relation at them."""
+        for name in names:
+            self.lines |= dict.fromkeys([*self._store.named.get(name, ()), *self._store.ends.get(name, ())], b"")
+
+    def finish(self) -> None:
+        """Write what entities say by now into their lines; all else in them stays."""
+        for name, texts in self._said.items():
+            entity = self._first(name)
+            if tuple(texts) != entity.observations:
+                line = self._store.lines[entity.number]
+                kind = (
+                    {}
+                    if (graph_lines.parse_line(line) or {}).get("entityType") is not None
+                    else {"entityType": entity.type}
+                )
+                self.lines[entity.number] = graph_lines.with_members(line, **kind, observations=texts)
 
 
 class GraphStore:
@@ -95,8 +155,6 @@ class GraphStore:
         self.changes = 0
         self._file = LockedFile(Path(self.root))
         self._stamp: Stamp | None = _UNKNOWN
-        self._told: Stamp | None = _UNKNOWN
-        """The version since which `_touched` are the names whose entities or outgoing relations changed (None: all)."""
         self._refusal: NotAGraphFile | None = None
         self._logs = logs
         self._last_order = 0
@@ -106,11 +164,13 @@ class GraphStore:
 
     def _forget(self) -> None:
         self.entities: dict[int, EntityLine] = {}
-        self.relations: dict[int, GraphRelation] = {}
+        self.relations: dict[int, graph_lines.GraphRelation] = {}
         self.named: dict[str, list[int]] = {}
         self.ends: dict[str, dict[int, None]] = {}
         self.bad: dict[int, str] = {}
-        self._touched: set[str] | None = None
+        self._told: Stamp | None = _UNKNOWN
+        self._touched: set[str] = set()
+        """The names whose entities or outgoing relations changed since version `_told`; all since another one."""
 
     def __fspath__(self) -> str:
         return self.root
@@ -138,7 +198,7 @@ class GraphStore:
         lines = (data[len(known) :] if is_longer else data).split(b"\n")
         new = [line + b"\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
         every = [*self.lines, *new] if is_longer else new
-        shape = shape_of(data, every)
+        shape = graph_lines.shape_of(data, every)
         self._refusal = NotAGraphFile(self.root, shape) if shape else None
         if not shape and (new or not is_longer):
             self._read(every, len(self.lines) if is_longer else 0)
@@ -164,16 +224,16 @@ class GraphStore:
         """Look line `number` up from now on; `orders` are those that entities of a name had, first ones first."""
         self.bad.pop(number, None)
         try:
-            value = parse_line(self.lines[number])
-            found = None if value is None else parse_graph_object(value)
-        except BadLine as error:
+            value = graph_lines.parse_line(self.lines[number])
+            found = None if value is None else graph_lines.parse_graph_object(value)
+        except graph_lines.BadLine as error:
             self.bad[number] = str(error)
             return
-        if isinstance(found, GraphRelation):
+        if isinstance(found, graph_lines.GraphRelation):
             self.relations[number] = found._replace(order=(number,))
             for name in (found.source, found.target):
                 self.ends.setdefault(name, {})[number] = None
-            self._touch(found.source)
+            self._touched.add(found.source)
         elif found is not None:
             known = orders.get(found.name)
             order = known.pop(0) if known else self._last_order + 1
@@ -182,25 +242,21 @@ class GraphStore:
                 self.named.setdefault(found.name, []).append(number)
             lowered = _SEPARATOR.join((found.name, found.type, *found.observations)).lower()
             self.entities[number] = EntityLine(number, order, found.name, found.type, found.observations, lowered)
-            self._touch(found.name)
+            self._touched.add(found.name)
 
     def _drop(self, number: int) -> None:
         """Forget line `number`."""
         if (entity := self.entities.pop(number, None)) is not None:
-            self._touch(entity.name)
+            self._touched.add(entity.name)
             self.named[entity.name].remove(number)
             if not self.named[entity.name]:
                 del self.named[entity.name]
         if (relation := self.relations.pop(number, None)) is not None:
-            self._touch(relation.source)
+            self._touched.add(relation.source)
             for name in {relation.source, relation.target}:
                 self.ends[name].pop(number, None)
                 if not self.ends[name]:
                     del self.ends[name]
-
-    def _touch(self, name: str) -> None:
-        if self._touched is not None:
-            self._touched.add(name)
 
     def warnings(self) -> list[str]:
         """What the file holds that is kept and ignored, in few words."""
@@ -213,12 +269,9 @@ class GraphStore:
         return [*texts[:_MAX_WARNINGS], f"and {more} more"] if more > 0 else texts
 
     def change(self, plan: Callable[[], LineEdit], announce: Callable[[LineChange], None]) -> None:
-        """Carry out what `plan` says as one change, durable on return; `announce` hears of it right before.
-
-        `plan` runs under the file's lock with everything on disk shown, and again if the file had to be made.
-        `announce` raises OSError to prevent the change. Raises NotAGraphFile, StorageError, then the file is as it
-        was; Unconfirmed.
-        """
+        """Carry out what `plan` says as one change, durable on return; `announce` hears of it right before. `plan` runs
+        under the file's lock with everything on disk shown, and again if the file had to be made. `announce` raises
+        OSError to prevent the change. Raises NotAGraphFile, StorageError, then the file is as it was; Unconfirmed."""
         try:
             for make in (False, True):
                 with self._file.locked(write=True, make=make) as fd:
@@ -317,7 +370,7 @@ class GraphStore:
         numbers = self.named.get(name, []) if path in self._places else []
         return self.entities[numbers[twin]] if twin < len(numbers) else None
 
-    def _relations_of(self, entity: EntityLine) -> list[GraphRelation]:
+    def _relations_of(self, entity: EntityLine) -> list[graph_lines.GraphRelation]:
         """The relations that leave an entity, in order; of twins the first has them."""
         if self.named[entity.name][0] != entity.number:
             return []

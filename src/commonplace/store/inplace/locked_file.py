@@ -22,18 +22,8 @@ from typing import Any
 
 from commonplace.clock import waits_at_most
 from commonplace.errors import Busy, CommonplaceError, StorageError
+from commonplace.store import files
 from commonplace.store.base import Stamp, sha256
-from commonplace.store.files import (
-    is_at,
-    lock_file,
-    make_private,
-    open_own,
-    read_fd,
-    reason,
-    stamp_of,
-    sync_folder,
-    write_file,
-)
 from commonplace.store.layout import TEMP_PREFIX
 
 _NO_RENAME = {errno.EBUSY, errno.EXDEV, errno.EACCES, errno.EPERM, errno.EROFS}
@@ -80,17 +70,15 @@ class LockedFile:
     def stamp(self) -> Stamp | None:
         """The file's stamp now, None when there is none."""
         try:
-            return stamp_of(os.stat(self.path))
+            return files.stamp_of(os.stat(self.path))
         except FileNotFoundError:
             return None
 
     @contextmanager
     def locked(self, *, write: bool, make: bool = False) -> Iterator[int | None]:
-        """The file open and locked, shared with readers unless `write`; None when there is none.
-
-        With `make` a missing file is made first, empty and private, with its folders; it is removed again if the
-        caller fails before it has content. A reader whom a writer keeps waiting reads without the lock.
-        """
+        """The file open and locked, shared with readers unless `write`; None when there is none. With `make` a missing
+        file is made first, empty and private, with its folders; it is removed again if the caller fails before it has
+        content. A reader whom a writer keeps waiting reads without the lock."""
         made = False
         access, how = (os.O_RDWR, fcntl.LOCK_EX) if write else (os.O_RDONLY, fcntl.LOCK_SH)
         while True:
@@ -108,7 +96,7 @@ class LockedFile:
                 raise OSError(errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL, "no regular file")
             yield fd
         except BaseException:
-            if made and os.fstat(fd).st_size == 0 and is_at(fd, self.path):
+            if made and os.fstat(fd).st_size == 0 and files.is_at(fd, self.path):
                 with suppress(OSError):
                     os.unlink(self.target)
             raise
@@ -117,34 +105,32 @@ class LockedFile:
 
     def _open(self, access: int, how: int) -> int:
         if how == fcntl.LOCK_EX:
-            return lock_file(self.path, how, access=access, make=False)
+            return files.lock_file(self.path, how, access=access, make=False)
         try:
             with waits_at_most(_READ_WAITS):
-                return lock_file(self.path, how, access=access, make=False)
+                return files.lock_file(self.path, how, access=access, make=False)
         except Busy:
-            return open_own(self.path, access)
+            return files.open_own(self.path, access)
 
     def _make(self) -> bool:
         """Make the empty file; False when another process was faster."""
         folder = Path(self.target).parent
-        make_private(folder)
+        files.make_private(folder)
         try:
-            write_file(self.target, b"")
+            files.write_file(self.target, b"")
         except FileExistsError:
             return False
-        sync_folder(folder)
+        files.sync_folder(folder)
         return True
 
     def read(self, fd: int) -> bytes:
         """All bytes of the open file."""
         os.lseek(fd, 0, os.SEEK_SET)
-        return read_fd(fd)
+        return files.read_fd(fd)
 
     def append(self, fd: int, data: bytes) -> Stamp | None:
-        """Add `data` at the end in one write, durable on return, all of it or nothing.
-
-        Returns the file's new stamp, None when somebody without the lock wrote too.
-        """
+        """Add `data` at the end in one write, durable on return, all of it or nothing. Returns the file's new stamp,
+        None when somebody without the lock wrote too."""
         size = os.lseek(fd, 0, os.SEEK_END)
         fcntl.fcntl(fd, fcntl.F_SETFL, fcntl.fcntl(fd, fcntl.F_GETFL) | os.O_APPEND)
         try:
@@ -157,18 +143,16 @@ class LockedFile:
         return _stamp_if(fd, size + len(data))
 
     def replace(self, fd: int, data: bytes, announce: Announce | None = None) -> Stamp | None:
-        """Put `data` in place of the content, durable on return; mode and owner stay.
-
-        A new file is renamed over the old one. Where that cannot be, the file is overwritten if there is
-        `announce` to keep the old content. Returns the new stamp, None when it is not known. Raises Unconfirmed.
-        """
+        """Put `data` in place of the content, durable on return; mode and owner stay. A new file is renamed over the
+        old one. Where that cannot be, the file is overwritten if there is `announce` to keep the old content. Returns
+        the new stamp, None when it is not known. Raises Unconfirmed."""
         try:
             stamp = self._rename_over(fd, data, announce)
         except OSError as error:
             if announce is None or error.errno not in _NO_RENAME:
                 raise
             old = self.read(fd)
-            announce(stamp_of(os.fstat(fd)).inode, old)
+            announce(files.stamp_of(os.fstat(fd)).inode, old)
             _log.warning("%s cannot be replaced by a rename; it was written in place", self.name)
             try:
                 _overwrite(fd, data)
@@ -177,12 +161,12 @@ class LockedFile:
                 raise
             return _stamp_if(fd, len(data))
         try:
-            sync_folder(Path(self.target).parent)
+            files.sync_folder(Path(self.target).parent)
         except OSError as error:  # a power failure may bring either file: show the old one again
             try:
                 self._rename_over(fd, self.read(fd))
             except OSError:
-                raise Unconfirmed(self.name, reason(error)) from None
+                raise Unconfirmed(self.name, files.reason(error)) from None
             raise
         return stamp
 
@@ -191,12 +175,12 @@ class LockedFile:
         status, temp = os.fstat(fd), self._temp
         with suppress(FileNotFoundError):
             os.unlink(temp)
-        write_file(temp, data, mode=stat.S_IMODE(status.st_mode))
+        files.write_file(temp, data, mode=stat.S_IMODE(status.st_mode))
         try:
             if (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid()):
                 with suppress(PermissionError):
                     os.chown(temp, status.st_uid, status.st_gid)
-            stamp = stamp_of(os.stat(temp))
+            stamp = files.stamp_of(os.stat(temp))
             if announce is not None:
                 announce(stamp.inode, None)
             os.rename(temp, self.target)
@@ -212,13 +196,11 @@ class LockedFile:
                 os.unlink(self._temp)
 
     def complete_append(self, size: int, data: bytes, inode: int) -> bool:
-        """Finish an append that ended in its middle: `data` was to follow the first `size` bytes of file `inode`.
-
-        What others added behind a part of it stays. Returns False where nothing of it had come, or the file is
-        another one.
-        """
+        """Finish an append that ended in its middle: `data` was to follow the first `size` bytes of file `inode`. What
+        others added behind a part of it stays. Returns False where nothing of it had come, or the file is another
+        one."""
         with self.locked(write=True) as fd:
-            if fd is None or stamp_of(os.fstat(fd)).inode != inode:
+            if fd is None or files.stamp_of(os.fstat(fd)).inode != inode:
                 return False
             now = self.read(fd)
             tail = now[size:]
@@ -237,13 +219,10 @@ class LockedFile:
             return done > 0
 
     def complete_overwrite(self, old: bytes, new: bytes, inode: int) -> bool:
-        """Finish writing `new` over `old` in file `inode`, which ended in its middle.
-
-        A file that is neither, nor the one in front and the other behind, is left alone. Returns False when the
-        file is another one.
-        """
+        """Finish writing `new` over `old` in file `inode`, which ended in its middle. A file that is neither, nor the
+        one in front and the other behind, is left alone. Returns False when the file is another one."""
         with self.locked(write=True) as fd:
-            if fd is None or stamp_of(os.fstat(fd)).inode != inode:
+            if fd is None or files.stamp_of(os.fstat(fd)).inode != inode:
                 return False
             now = self.read(fd)
             if now != new and now[(done := _common(now, new)) :] == old[done:]:
@@ -267,7 +246,7 @@ def _overwrite(fd: int, data: bytes) -> None:
 
 def _stamp_if(fd: int, size: int) -> Stamp | None:
     """The stamp of the open file if it has this size."""
-    stamp = stamp_of(os.fstat(fd))
+    stamp = files.stamp_of(os.fstat(fd))
     return stamp if stamp.size == size else None
 
 
@@ -300,25 +279,6 @@ class Content:
 
 
 _NOTHING = Content()
-
-
-@dataclass(frozen=True, slots=True)
-class OpenFile:
-    """A file locked for a change, with what it holds."""
-
-    content: Content
-    _file: LockedFile
-    _fd: int | None
-
-    def replace(self, rows: list[Row]) -> None:
-        """Put `rows` in place of the content, durable on return. Raises OSError and, for what JSON cannot say,
-        ValueError; then nothing changed."""
-        try:
-            text = json.dumps(rows, indent=2, allow_nan=False) + self.content.ending
-        except RecursionError:
-            raise ValueError("nested too deeply") from None
-        assert self._fd is not None, "a missing file holds nothing to replace"
-        self._file.replace(self._fd, text.encode())
 
 
 class JsonFiles:
@@ -355,11 +315,22 @@ class JsonFiles:
             yield
 
     @contextmanager
-    def changing(self, stem: str, make: bool = False) -> Iterator[OpenFile]:
-        """The file, which only we change inside. With `make` a missing one begins empty."""
+    def changing(self, stem: str, make: bool = False) -> Iterator[tuple[Content, Callable[[list[Row]], None]]]:
+        """What the file holds, which only we change inside, and what puts other rows in its place, durable on return:
+        it raises OSError and, for what JSON cannot say, ValueError. With `make` a missing file begins empty."""
         file = self._file(stem)
         with file.locked(write=True, make=make) as fd:
-            yield OpenFile(self._load(stem, file, fd), file, fd)
+            content = self._load(stem, file, fd)
+
+            def replace(rows: list[Row]) -> None:
+                try:
+                    text = json.dumps(rows, indent=2, allow_nan=False) + content.ending
+                except RecursionError:
+                    raise ValueError("nested too deeply") from None
+                assert fd is not None, "a missing file holds nothing to replace"
+                file.replace(fd, text.encode())
+
+            yield content, replace
 
     def count(self, entries: int, namespaces: int) -> None:
         """Bring `_meta.json` up to date; one that is no JSON object stays. Raises OSError, ValueError."""
@@ -385,7 +356,7 @@ class JsonFiles:
         text = data.decode("utf-8-sig")
         content = Content(_rows(text), len(data), status.st_mtime, "\n" if text.endswith("\n") else "")
         if time.time_ns() - status.st_mtime_ns > _TICK:
-            self._known[stem] = stamp_of(status), content
+            self._known[stem] = files.stamp_of(status), content
         return content
 
 
@@ -394,7 +365,7 @@ def _rows(text: str) -> tuple[Row, ...]:
     if not text.strip():
         return ()
     try:
-        rows = json.loads(text, parse_constant=_refuse)
+        rows = json.loads(text, parse_constant=refuse_constant)
     except RecursionError:
         raise ValueError("nested too deeply") from None
     if not isinstance(rows, list):
@@ -405,5 +376,6 @@ def _rows(text: str) -> tuple[Row, ...]:
     return tuple(rows)
 
 
-def _refuse(constant: str) -> Any:
+def refuse_constant(constant: str) -> Any:
+    """For json.loads: raises ValueError for NaN and the infinities."""
     raise ValueError(f"{constant} is no JSON")

@@ -86,10 +86,11 @@ class ReplicaAccess(AccessLog):
         self._totals = Counter({id: count for id, (count, _) in found.items() if count})
         self._total_used = {id: used for id, (_, used) in found.items() if used}
 
-    def restart(self, key: str) -> None:
-        super().restart(key)
-        self._totals.pop(key, None)
-        self._total_used.pop(key, None)
+    def restart(self, *keys: str) -> None:
+        super().restart(*keys)
+        for key in keys:
+            self._totals.pop(key, None)
+            self._total_used.pop(key, None)
 
     def stamp(self) -> tuple[int, int]:
         size, inode = super().stamp()

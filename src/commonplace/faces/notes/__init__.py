@@ -86,9 +86,5 @@ def toolset(agents_may_add_projects: bool = True, vault: Vault | None = None) ->
         shown, templates = drop_in_views.prompts_of(vault), drop_in_views.templates_of(vault)
         tools = drop_in.tools(tools, vault)
     return Toolset(
-        "notes",
-        tools,
-        instructions=text_file("notes-instructions.md").strip(),
-        prompts=shown,
-        templates=templates,
+        "notes", tools, instructions=text_file("notes-instructions.md").strip(), prompts=shown, templates=templates
     )

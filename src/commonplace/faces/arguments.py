@@ -31,8 +31,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 _TEXT = {"type": "string"}
 _FOUND = {bool: "boolean", str: "string", int: "number", float: "number", list: "array", type(None): "null"}
 _DIGITS = re.compile(r"[+-]?[0-9]{1,18}")
-_SHOWN, _CUT = 80, 60
-"""Characters of a wrong value in an error: as JSON, as text."""
+_SHOWN, _CUT = 80, 60  # characters of a wrong value in an error: as JSON, as text
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +122,6 @@ class _Checker:
     shown: dict[str, str] = field(default_factory=dict)
 
     def object(self, given: Arguments, schema: Mapping[str, Any], path: str) -> Arguments:
-        """The checked properties of an object at `path`, "" for the arguments themselves."""
         rules, properties, required = self.rules, schema["properties"], schema.get("required", ())
         checked: Arguments = {}
         present = {n: v for n, v in given.items() if (v or not rules.is_absent(v, n in required)) and n in properties}
@@ -157,7 +155,6 @@ class _Checker:
         return {name: each["default"] for name, each in properties.items() if "default" in each} | checked
 
     def value(self, value: Any, schema: Mapping[str, Any], name: str) -> Any:
-        """`value` in the type the schema says; `name` is its path in the arguments."""
         rules, kind = self.rules, schema.get("type", "list" if "list" in self.rules.kinds else None)
         if kind is None:
             return value

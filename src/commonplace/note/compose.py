@@ -80,7 +80,6 @@ def _parts(content: str) -> tuple[dict[str, Any], list[tuple[str, str]], str]:
 
 
 def _readable_parts(text: str) -> tuple[dict[str, Any], list[tuple[str, str]]]:
-    """(values, lines by key) of a file's frontmatter; none of one that is not valid YAML."""
     try:
         return _parts(text)[:2]
     except InvalidInput:

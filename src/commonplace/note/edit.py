@@ -15,8 +15,7 @@ from commonplace.note.frontmatter import is_crlf, parse, set_keys, split
 from commonplace.note.grammar import scan
 from commonplace.note.model import Heading
 
-_NEAR = 0.75
-"""How alike two headings are when one is taken for a misspelling of the other."""
+_NEAR = 0.75  # how alike two headings are when one is taken for a misspelling of the other
 _HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*")
 _BLANK_LINES = re.compile(r"(?:[ \t]*\r?\n)+")
 _SEARCH_EFFORT = 50_000_000
@@ -277,7 +276,6 @@ class _Sections:
 
 
 def _named(section: str) -> tuple[int, str]:
-    """(level or 0, text) of a section's name."""
     match = _HEADING.fullmatch(section.strip())
     return (len(match[1]), match[2]) if match else (0, section.strip())
 
@@ -350,7 +348,6 @@ def _lines_of(text: str, part: str, *, overlapping: bool = False) -> list[int]:
 
 
 def _first_difference(before: str, after: str) -> int:
-    """The first line that differs, 1 when none does."""
     if before == after:
         return 1
     old, new = before.split("\n"), after.split("\n")

@@ -254,7 +254,6 @@ class EntityText:
         self._read()
 
     def _starts(self) -> set[int]:
-        """The lines, from 0, in which an item or a heading begins."""
         return {line - 1 for _, line, _ in self._items} | {each.line - 1 for each in self._headings}
 
 
@@ -289,7 +288,6 @@ def _agree(found: Sequence[object], wanted: Sequence[object]) -> None:
 
 
 def _relation_of(text: str, line: int) -> Relation | None:
-    """The relation an item of `Relations` is, None when it is none."""
     found = read_relation(text, line) if text[0] != "[" and ("[[" in text or '`"' in text) else None
     return found if found is not None and (found.target or "`" in text) else None
 

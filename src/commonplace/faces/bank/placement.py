@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 OPERATIONS = ("append", "replace", "insert")
 BY_RULES, BY_LLM = "rule-based", "llm"
 DEFAULT = "default"
-_FREE_FOLDERS = ("doc/", "notes/")
-"""Where a language model may choose files that are in no template."""
+_FREE_FOLDERS = ("doc/", "notes/")  # where a language model may choose files that are in no template
 _CATEGORY_LENGTH, _MOST_CONCEPTS, _MOST_SIMILAR = 40, 10, 3
 _POSITION = re.compile(r"(#{1,6})(?:[ \t]+(.*?)(?:[ \t]+#+)?)?[ \t]*")
 _BLANK_START = re.compile(r"(?:[ \t]*\r?\n)+")
@@ -86,7 +85,6 @@ def categorise(text: str) -> tuple[str, float]:
 
 
 def _hits(text: str) -> dict[str, int]:
-    """How often the patterns of each category occur in `text`."""
     return {name: sum(len(each.findall(text)) for each in found) for name, found in category_patterns().items()}
 
 
@@ -170,7 +168,6 @@ def _checked_answer(answer: Any, kind: str, texts: Mapping[str, str], content: s
 
 
 def _lines(text: str) -> set[str]:
-    """The lines of a text that are not blank, without list and quote signs."""
     return {_LIST_OR_QUOTE_SIGNS.sub("", line).strip() or line.strip() for line in text.splitlines() if line.strip()}
 
 
@@ -219,6 +216,5 @@ def _same_breaks(text: str, block: str) -> tuple[str, str]:
 
 
 def _without_blank_end(text: str) -> str:
-    """`text` without the line break and the blank lines at its end."""
     end = text.find("\n", len(text.rstrip(" \t\r\n")))
     return text if end < 0 else text[:end].removesuffix("\r")

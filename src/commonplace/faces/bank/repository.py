@@ -61,7 +61,6 @@ def _repository(root: str) -> Repository:
 
 
 def _origin(git_folder: str) -> str | None:
-    """The URL of the remote `origin`."""
     inside = False
     for line in _text(os.path.join(git_folder, "config")).splitlines():
         if section := _SECTION.match(line):

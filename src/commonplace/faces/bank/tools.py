@@ -168,7 +168,6 @@ def _check_kind(tool: str, kind: str) -> None:
 
 
 def _list(state: ServerState, memory: Memory, arguments: Arguments) -> dict[str, Any]:
-    """All banks, or those of one kind, latest change first. Writes nothing."""
     if wanted := arguments.get("bank_type"):
         _check_kind("list", wanted)
     defaults = {"global": "Global conversation memory", "project": "Project {}", "code": "Code for {}"}
@@ -184,7 +183,6 @@ def _list(state: ServerState, memory: Memory, arguments: Arguments) -> dict[str,
 
 
 def _activate(state: ServerState, memory: Memory, arguments: Arguments) -> dict[str, Any]:
-    """Open the bank the arguments name or lead to, and make it the active one."""
     kind, id, repository = _chosen(memory, arguments)
     bank = Bank(memory, kind, id)
     try:
@@ -287,7 +285,6 @@ def _instructions(bank: Bank, repository: Repository | None) -> dict[str, Any]:
 
 
 def _update(state: ServerState, memory: Memory, arguments: Arguments) -> dict[str, Any]:
-    """Check, find the file if none is named, write, answer."""
     kind, id = _meant(state, arguments)
     bank = Bank(memory, kind, id)
     try:
@@ -411,7 +408,6 @@ def _write(state: ServerState, memory: Memory, bank: Bank, placed: Placement, ar
 
 
 def _puts(memory: Memory, bank: Bank, placed: Placement, files: BankFiles) -> Puts:
-    """The files to write: the one the update is about, then those of a new bank."""
     if placed.target in files.unreadable:
         raise _unloaded(placed.target, files.unreadable[placed.target], bank)
     fresh = {} if bank.exists() else bank.first_files(bank.info(), memory.clock())
@@ -435,7 +431,6 @@ def _unloaded(path: str, why: str, bank: Bank) -> BankError:
 
 
 def _dump(state: ServerState, memory: Memory, bank: Bank, texts: Mapping[str, str]) -> str:
-    """What a developer wants to see of the bank (contract 003, 8)."""
     texts = {path: texts[path] for path in banks.in_order(bank.kind, list(texts))}
     metrics = {
         "total_tokens": token_count(texts.values()),

@@ -39,8 +39,7 @@ if TYPE_CHECKING:
 Run = Callable[[Tool, Vault, "Memory", Arguments], Reply]
 _FOLDERS = 1000
 
-_SIGNS = re.compile(r'[-/\\<>:"|?*]+')
-"""What a title has and its file's name has not."""
+_SIGNS = re.compile(r'[-/\\<>:"|?*]+')  # what a title has and its file's name has not
 _TAGS = re.compile(r"\btag:([^\s\"]+)")
 
 
@@ -69,7 +68,6 @@ def tools(own: list[Tool], vault: Vault) -> list[Tool]:
 
 
 def _without_null(args: Arguments) -> Arguments:
-    """A null `overwrite` is none."""
     return {key: value for key, value in args.items() if key != "overwrite" or value is not None}
 
 
@@ -131,7 +129,6 @@ def write_note(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Rep
 
 
 def _holder(memory: Memory, project: str, permalink: str) -> NoteInfo | None:
-    """The note that has a permalink."""
     return next(iter(memory.matching(permalink, project=project, limit=1)[0]), None)
 
 

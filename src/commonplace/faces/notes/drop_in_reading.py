@@ -26,7 +26,6 @@ _KINDS = {"entity", "observation", "relation"}
 
 
 def _page(args: Arguments) -> tuple[int, int]:
-    """Number and size of the page asked for."""
     return (1 if args.get("page") is None else args["page"],
             10 if args.get("page_size") is None else args["page_size"])  # fmt: skip
 

@@ -143,7 +143,6 @@ def _not_written(args: Arguments, memory: Memory, vault: Vault, reply: Reply) ->
 
 
 def _known(memory: Memory, name: str, project: str) -> dict[str, Any]:
-    """What names the note in a conflict's JSON; nothing when it is gone."""
     try:
         return identity(memory.find(name, project))
     except CommonplaceError:
@@ -257,7 +256,6 @@ def moved(args: Arguments, memory: Memory, shown: str, reply: Reply, info: NoteI
 
 
 def _of_folder(head: str, verb: str, heading: str, count: int, paths: list[str], shown: str) -> str:
-    """What was done to a folder, with the first of its files."""
     rows = [f"- `{path}`" for path in paths[:10]]
     rows += [f"- ... and {len(paths) - 10} more"] if len(paths) > 10 else []
     sums = f"- Total files: {count}\n- Successfully {verb}: {count}\n- Failed: 0"

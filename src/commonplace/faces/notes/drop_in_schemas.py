@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from commonplace.faces.notes.vault import Vault
     from commonplace.faces.tool import Tool
 
-_USUAL, _ALWAYS = 0.25, 0.95
-"""Share of notes that have a field: to suggest it, to require it."""
+_USUAL, _ALWAYS = 0.25, 0.95  # share of notes that have a field: to suggest it, to require it
 
 
 def _notes(memory: Memory, project: str, kind: str) -> list[NoteInfo]:
@@ -31,7 +30,6 @@ def _notes(memory: Memory, project: str, kind: str) -> list[NoteInfo]:
 
 
 def _fields(memory: Memory, info: NoteInfo) -> Counter[str]:
-    """How often a note has each field."""
     names = [each.category or "note" for each in memory.observations(info)]
     return Counter([*names, *(edge.type for edge in memory.outgoing(info) if edge.type != "links_to")])
 
@@ -115,7 +113,6 @@ def infer(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
 
 
 def _shares(memory: Memory, infos: list[NoteInfo]) -> dict[str, float]:
-    """The share of the notes that have each field, the most usual first."""
     counts = Counter(name for info in infos for name in _fields(memory, info))
     return {name: count / len(infos) for name, count in counts.most_common()}
 

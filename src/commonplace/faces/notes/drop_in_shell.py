@@ -81,7 +81,6 @@ def _placed(row: dict[str, Any], prefix: str) -> dict[str, Any]:
 
 
 def _cat(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
-    """A note's text, or the lines, the section or the tokens of it that are asked for."""
     first, last, section = args.get("start_line"), args.get("end_line"), args.get("section")
     ranged, most = first is not None or last is not None, args.get("max_tokens")
     whole_text = args.get("include_frontmatter") is not False
@@ -161,7 +160,6 @@ def _section(note: Note, total: int, wanted: str) -> tuple[str, int, int]:
 
 
 def _grep(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
-    """The notes that hold words; with `context_lines` the lines that hold the text."""
     pattern, around, most = args["pattern"], args.get("context_lines"), args.get("max_matches")
     if not pattern.strip():
         raise InvalidInput("pattern must not be empty")
@@ -183,7 +181,6 @@ def _grep(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
 
 
 def _matches(memory: Memory, info: NoteInfo, pattern: str, around: int, most: int) -> dict[str, Any]:
-    """The lines of a note that hold `pattern` in any case, with the lines around them."""
     lines = memory.read(info, count=False).text.splitlines()
     at = [number for number, line in enumerate(lines, 1) if pattern.casefold() in line.casefold()]
     windows: list[dict[str, Any]] = []
@@ -206,7 +203,6 @@ def _results(rows: list[dict[str, Any]], total: int, page: int, size: int, **mor
 
 
 def _ls(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
-    """What is in a folder; at the root, without a project, the projects."""
     path = (args.get("path") or "/").strip("/")
     if path or vault.only or args.get("project") or args.get("project_id"):
         return _listed(vault, memory, args, path, 1, None)
@@ -238,7 +234,6 @@ def _nodes(nodes: list[dict[str, Any]], page: int, size: int, total: int) -> Rep
 
 
 def _find(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
-    """Files by their names, or notes by their frontmatter."""
     meta, fields, depth = args.get("meta"), args.get("fields"), args.get("depth")
     path = (args.get("path") or "/").removeprefix("./").strip("/")
     if depth is not None and not 1 <= depth <= _DEEPEST:
@@ -348,7 +343,6 @@ def _operand(text: str, predicate: str) -> Any:
 
 
 def _tail(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
-    """The notes changed last."""
     most = _between(args, "lines", 10, _MOST_LINES)
     project, _, _ = _route(vault, memory, args)
     infos, _, _ = memory.recent(args.get("timeframe") or "7d", projects=(project,), limit=most)

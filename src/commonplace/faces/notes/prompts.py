@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 _LIMIT = 8000
 _NOTES, _OBSERVATIONS = 8, 3
 _FRAME = "7d"
-_VALUES = 100
-"""Values a completion has at most."""
+_VALUES = 100  # values a completion has at most
 
 
 def _continue_conversation(memory: Memory, args: dict[str, str]) -> str:
@@ -59,7 +58,6 @@ def _search(memory: Memory, text: str, frame: str) -> Hits:
 
 
 def _message(memory: Memory, name: str, hits: Hits, found: str, **words: str) -> str:
-    """The text of `name` around the notes found, within the limit."""
     if not hits:
         return TextTemplate(text_file("notes-nothing.md")).substitute(words).strip()
     frame = TextTemplate(text_file(name))

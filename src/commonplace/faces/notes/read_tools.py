@@ -44,13 +44,11 @@ _SCHEME = "memory://"
 _HEADER_ROOM = 6000
 _REST, _WARNING, _LEAST = 160, 400, 1000
 """Characters read_note leaves for its last line and for a warning, and gives the content at least."""
-_SNIPPETS = (200, 100, 50)
-"""Characters of a snippet in the text; data holds it whole."""
+_SNIPPETS = (200, 100, 50)  # characters of a snippet in the text; data holds it whole
 _FILTERS = ("note_types", "tags", "categories", "status", "metadata_filters", "after_date")
 _MINUTE = "%Y-%m-%d %H:%M"
 _LINE, _CONTENT = 240, 2000
-_CONTEXT_TOKENS = 2000
-"""Tokens of a note's text in build_context, of four characters."""
+_CONTEXT_TOKENS = 2000  # tokens of a note's text in build_context, of four characters
 _SECTIONS = {
     "observations": ("Observations", "read_note shows them"),
     "relations": ("Relations", 'find them with search_notes "{title}"'),

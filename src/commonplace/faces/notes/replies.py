@@ -238,7 +238,6 @@ def warning_lines(warnings: list[str]) -> str:
 
 
 def _bounded_json(data: dict[str, Any]) -> str:
-    """`data` as JSON within the limit: long texts are cut first, then long lists."""
     text = compact(data)
     for most in _SHORTER:
         if len(text) <= TEXT_LIMIT:

@@ -59,7 +59,6 @@ def write_note(memory: Memory, args: Arguments) -> Reply:
 
 
 def _changed(action: str, note: Note, detail: str = "") -> list[str]:
-    """What was done to a note and where it lies."""
     where = {"project": note.project, "file_path": note.path, "permalink": note.permalink, "checksum": note.checksum}
     return [f"# {action.capitalize()} note{detail}", *(f"{name}: {flat(value)}" for name, value in where.items())]
 
@@ -135,7 +134,6 @@ def _edit(operation: str, args: Arguments) -> Any:
 
 
 def _edit_line(operation: str, args: Arguments, edited: edits.Edited) -> str:
-    """One line on what changed."""
     section = short(args.get("section", "").strip())
     if operation == "find_replace":
         return f"replaced: {plural(edited.count, 'occurrence')} of find_text, the first in line {edited.line}"

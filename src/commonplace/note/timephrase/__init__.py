@@ -30,8 +30,7 @@ __all__ = ["Reading", "following", "read", "read_all"]
 
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_LATE = 18
-"""The hour a day without a clock fires at when the usual one has passed."""
+_LATE = 18  # the hour a day without a clock fires at when the usual one has passed
 _BETWEEN = re.compile(r"(?:[\s,:]|的|在|于|(?<![a-z0-9_])(?:at|on|by|before|the|in)(?![a-z0-9_]))*")
 _OR = ("or", "or on", "或", "或者", "还是")
 _PARAGRAPH = re.compile(r"\n[^\S\n]*\n")
@@ -264,7 +263,6 @@ def _later(delay: Delay, now: datetime, zone: tzinfo) -> datetime:
 
 
 def _all_day(day: date, alone: bool, now: datetime, zone: tzinfo, day_hour: int) -> datetime:
-    """The usual hour of a day; when it has passed today, the late one."""
     usual, late = wall_time(day, time(day_hour), zone), wall_time(day, time(_LATE), zone)
     return late if alone and usual <= now < late else usual
 

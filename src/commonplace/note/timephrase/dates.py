@@ -81,7 +81,6 @@ def _takes_span(token: Lexeme) -> bool:
 
 
 def _days(token: Lexeme, span: tuple[str, int] | None, today: date) -> list[date]:
-    """The days one word may mean, within the span beside it."""
     kind, value = token.kind, token.value
     if kind == "day":
         return [today + timedelta(days=value)]
@@ -258,8 +257,7 @@ _NEEDED_KEYS = {
 _SECONDS = {"HOURLY": 3600, "MINUTELY": 60}
 _FREQUENCIES = {"day": "DAILY", "week": "WEEKLY", "month": "MONTHLY", "year": "YEARLY"}
 _SHORTEST = 300
-_PERIODS = 100
-"""A day that comes at all comes within so many periods, 29 February too."""
+_PERIODS = 100  # a day that comes at all comes within so many periods, 29 February too
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,7 +357,6 @@ def following(repeat: str, after: datetime, zone: tzinfo, since: datetime | None
 
 
 def _next_time(rule: Recurrence, after: datetime, zone: tzinfo, since: datetime) -> datetime:
-    """As `following`, of a rule already taken apart."""
     try:
         if rule.is_elapsed:
             step = timedelta(seconds=rule.interval * _SECONDS[rule.freq])

@@ -85,14 +85,14 @@ def test_too_large_and_not_utf8_are_said(root):
     (root / "bom.md").write_bytes("\ufefftext\r\n".encode())
     tree = Tree(root)
     assert {path: tree.text(path) and len(tree.text(path)) for path in tree.notes(hidden=True)} == {
-        "big.md": None, "bom.md": 6, "fits.md": MOST_BYTES, "latin.md": None,
+        "big.md": "", "bom.md": 6, "fits.md": MOST_BYTES, "latin.md": "",
     }  # fmt: skip
     assert tree.warnings == ["big.md: larger than 1 MB", "latin.md: not UTF-8 text"]
 
 
 def test_a_file_that_went_away_is_said(root):
     tree = Tree(root)
-    assert tree.text("gone.md") is None
+    assert tree.text("gone.md") == ""
     assert tree.warnings == ["gone.md: cannot be read (no such file or directory)"]
 
 

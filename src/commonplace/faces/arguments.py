@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -31,8 +31,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 _TEXT = {"type": "string"}
 _FOUND = {bool: "boolean", str: "string", int: "number", float: "number", list: "array", type(None): "null"}
 _DIGITS = re.compile(r"[+-]?[0-9]{1,18}")
-_SHOWN, _CUT = 80, 60
-"""Characters of a wrong value in an error: as JSON, as text."""
+_SHOWN, _CUT = 80, 60  # characters of a wrong value in an error: as JSON, as text
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,41 +122,35 @@ class _Checker:
     shown: dict[str, str] = field(default_factory=dict)
 
     def object(self, given: Arguments, schema: Mapping[str, Any], path: str) -> Arguments:
-        """The checked properties of an object at `path`, "" for the arguments themselves."""
         rules, properties, required = self.rules, schema["properties"], schema.get("required", ())
         checked: Arguments = {}
         present = {n: v for n, v in given.items() if (v or not rules.is_absent(v, n in required)) and n in properties}
-        for turn in rules.order:
-            if turn == "schema":
-                names: Iterable[str] = properties
-            elif turn == "given":
-                names = [name for name in given if name in present or name not in properties]
-            elif turn == "reverse":
-                names = sorted(present, reverse=True)
-            elif turn == "required":
-                names = [name for name in required if name not in present]
-            else:
-                names = sorted(given.keys() - properties.keys())
-            for name in names:
-                value, inner = present.get(name), properties.get(name)
-                if type(value) is str and value.isascii() and inner.get("type") == "string" and "enum" not in inner:
-                    checked[name] = value  # the common case, and right in every contract
-                    continue
-                place = f"{path}.{name}" if path else self.shown.get(name, name)
-                if name in present:
-                    checked[name] = self.value(value, inner, place)
-                elif name in required:
-                    raise self._missing(name, given, properties, place)
-                elif name not in properties and "unknown" in rules.wording:
-                    unknown = sorted(given.keys() - properties.keys())
-                    verb, known = "was" if len(unknown) == 1 else "were", ", ".join(self.known) or "none"
-                    raise self._error("unknown", name, known=known, names=", ".join(map(repr, unknown)), verb=verb)
+        names: dict[str, Callable[[], Iterable[str]]] = {
+            "schema": lambda: properties,
+            "given": lambda: [name for name in given if name in present or name not in properties],
+            "reverse": lambda: sorted(present, reverse=True),
+            "required": lambda: [name for name in required if name not in present],
+            "unknown": lambda: sorted(given.keys() - properties.keys()),
+        }
+        for name in (name for turn in rules.order for name in names[turn]()):
+            value, inner = present.get(name), properties.get(name)
+            if type(value) is str and value.isascii() and inner.get("type") == "string" and "enum" not in inner:
+                checked[name] = value  # the common case, and right in every contract
+                continue
+            place = f"{path}.{name}" if path else self.shown.get(name, name)
+            if name in present:
+                checked[name] = self.value(value, inner, place)
+            elif name in required:
+                raise self._missing(name, given, properties, place)
+            elif name not in properties and "unknown" in rules.wording:
+                unknown = sorted(given.keys() - properties.keys())
+                verb, known = "was" if len(unknown) == 1 else "were", ", ".join(self.known) or "none"
+                raise self._error("unknown", name, known=known, names=", ".join(map(repr, unknown)), verb=verb)
         if len(checked) == len(properties):
             return checked
         return {name: each["default"] for name, each in properties.items() if "default" in each} | checked
 
     def value(self, value: Any, schema: Mapping[str, Any], name: str) -> Any:
-        """`value` in the type the schema says; `name` is its path in the arguments."""
         rules, kind = self.rules, schema.get("type", "list" if "list" in self.rules.kinds else None)
         if kind is None:
             return value
@@ -231,6 +224,5 @@ def has_surrogate(value: Any) -> bool:
     """Whether a text in `value` holds a lone surrogate, which UTF-8 cannot carry."""
     if isinstance(value, str):
         return not is_valid_unicode(value)
-    if isinstance(value, dict):
-        return any(has_surrogate(each) for pair in value.items() for each in pair)
-    return isinstance(value, list) and any(map(has_surrogate, value))
+    parts = [*value, *value.values()] if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return any(map(has_surrogate, parts))

@@ -111,11 +111,12 @@ class Hooks:
 
     def _allowed(self, context: HookContext, name: str, arguments: Any) -> bool:
         for hook in self._having("before_tool_call"):
+            is_allowed = False
             try:
-                if not hook.before_tool_call(context, name, arguments):
-                    return False
+                is_allowed = hook.before_tool_call(context, name, arguments)
             except Exception as error:  # foreign code that fails must not let the call through
                 _warn("before_tool_call", hook, error)
+            if not is_allowed:
                 return False
         return True
 

@@ -8,22 +8,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
-from commonplace.errors import (
-    CommonplaceError,
-    Conflict,
-    CountMismatch,
-    Exists,
-    InvalidInput,
-    LineOutOfRange,
-    NotFound,
-    NotText,
-    OutsideError,
-    StorageError,
-    Unusable,
-)
+from commonplace import errors
+from commonplace.errors import CommonplaceError, CountMismatch, Exists, InvalidInput, LineOutOfRange, NotFound
 from commonplace.faces.arguments import Arguments, check
 from commonplace.faces.reply import Reply, plain_error_reply
 from commonplace.faces.texts import text_file
@@ -42,61 +32,42 @@ MAX_LINES = 999_999
 SNIPPET = 2
 _ROOT = "/memories"
 _FOLDER_SIZE = "4K"
-_PARAMETERS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "view": (("path",), ("path",)),
-    "create": (("path", "file_text"), ("file_text", "path")),
-    "str_replace": (("path", "old_str"), ("old_str", "new_str", "path")),
-    "insert": (("path", "insert_line", "insert_text"), ("insert_line", "insert_text", "path")),
-    "delete": (("path",), ("path",)),
-    "rename": (("old_path", "new_path"), ("old_path", "new_path")),
-}
-"""Of each command: the required parameters, and all that are checked, both in the order of the errors."""
-COMMANDS = tuple(_PARAMETERS)
-_SCHEMAS = {
-    command: {
-        "required": required,
-        "properties": {name: {"type": "integer" if name == "insert_line" else "string"} for name in names},
-    }
-    for command, (required, names) in _PARAMETERS.items()
-}
+COMMANDS = ("view", "create", "str_replace", "insert", "delete", "rename")
 _ERRORS: dict[type[CommonplaceError], str] = {
-    OutsideError: "Path {path} would escape /memories directory",
-    NotText: "{path} is not UTF-8 text and was not changed. Convert it to UTF-8 first.",
+    errors.OutsideError: "Path {path} would escape /memories directory",
+    errors.NotText: "{path} is not UTF-8 text and was not changed. Convert it to UTF-8 first.",
     NotFound: "The path {path} does not exist. Please provide a valid path.",
-    StorageError: "{path} could not be {what}: {error.reason}. Nothing was changed.",
+    errors.StorageError: "{path} could not be {what}: {error.reason}. Nothing was changed.",
     InvalidInput: "{path} was not changed: {error}",
-    Unusable: "The path {path} cannot be used. Choose another one.",
-    Conflict: "{path} was not changed: another program keeps writing it. Try again.",
+    errors.Unusable: "The path {path} cannot be used. Choose another one.",
+    errors.Conflict: "{path} was not changed: another program keeps writing it. Try again.",
+    CommonplaceError: "{error}",
 }
 _RANGE = {"required": ("range",), "properties": {"range": {"type": "array", "items": {"type": "integer"}}}}
 
 
 def toolset(
-    *,
-    create_existing: str = "overwrite",
-    instructions: Sequence[str] = (),
-    view_max_characters: int = 0,
+    *, create_existing: str = "overwrite", instructions: Sequence[str] = (), view_max_characters: int = 0,
     with_notes: bool = True,
-) -> Toolset:
+) -> Toolset:  # fmt: skip
     """The toolset `memory`: one tool, one prompt, and what the model is told (contract 000a, 2, 8, 11)."""
-    definition = json.loads(text_file("memory-tool.json"))
-    overwrites = create_existing == "overwrite"
-    phrase = "an existing file is overwritten" if overwrites else "an existing file is refused"
+    data = _definition()
+    phrase = "an existing file is overwritten" if create_existing == "overwrite" else "an existing file is refused"
     commands = MemoryCommands(create_existing=create_existing, view_max_characters=view_max_characters)
-    tool = Tool(
-        name="memory",
-        description=definition["description"].replace("{create}", phrase),
-        schema=definition["inputSchema"],
-        annotations=definition["annotations"],
-        run=commands.run,
-        contract=None,
-    )
+    about, hints = data["description"].replace("{create}", phrase), data["annotations"]
+    tool = Tool("memory", about, data["inputSchema"], commands.run, annotations=hints, contract=None)
     owner = "## From the owner\n" + "\n".join(instructions) if instructions else ""
     names = ["protocol", "instructions", *(["finding"] if with_notes else [])]
     told = "\n".join(text_file(f"memory-{name}.md") for name in names)
     guide = text_file("memory-guide.md") + (f"\n{owner}\n" if owner else "")
     prompt = Prompt("memory_guide", "How to use the memory directory well, with examples.", lambda memory, given: guide)
     return Toolset("memory", (tool,), told, closing=owner, prompts=(prompt,))
+
+
+@cache
+def _definition() -> dict[str, Any]:
+    """The tool; `commands` has the parameters of each, in the order in which errors name them."""
+    return dict(json.loads(text_file("memory-tool.json")))
 
 
 class MemoryCommands:
@@ -115,13 +86,13 @@ class MemoryCommands:
                 raise InvalidInput(f"Parameter `command` must be one of {', '.join(COMMANDS)}.")
             if command == "rename" and arguments.get("old_path") is None:
                 arguments = arguments | {"old_path": arguments.get("path")}
-            args = check(arguments, _SCHEMAS[command], "memory", command)
+            args = check(arguments, _definition()["commands"][command], "memory", command)
             files = self._files(memory)
             if command == "view":
                 with files.reading():
                     return Reply(self._view(files, args["path"], _line_range(arguments.get("view_range"))))
             if command == "create":
-                return Reply(self._create(files, args["path"], args["file_text"]))
+                return Reply(self._create(files, args))
             with memory.exclusive():  # from the first check to the end of the write
                 return Reply(_COMMANDS[command](files, args))
         except CommonplaceError as error:
@@ -170,8 +141,8 @@ class MemoryCommands:
             more = f"\n[lines 1-{shown} of {total}; see more with view_range [{shown + 1}, {total}]]"
         return header + _numbered(lines[:shown], 1) + more
 
-    def _create(self, files: Files, path: str, text: str) -> str:
-        inside = _inside(path)
+    def _create(self, files: Files, args: Arguments) -> str:
+        path, inside = args["path"], _inside(args["path"])
         if path.endswith("/") and inside:
             with _worded(path, "read"), files.reading():
                 is_missing = files.at(inside).kind == "missing"
@@ -179,7 +150,7 @@ class MemoryCommands:
                 raise InvalidInput(f"The path {path} is not a file.")
         missing = f"Invalid path: a part of {path} does not exist or is not a directory."
         with _worded(path, own={Exists: f"File {path} already exists", NotFound: missing}):
-            files.write(inside, text, overwrite=self._overwrite)
+            files.write(inside, args["file_text"], overwrite=self._overwrite)
         return f"File created successfully at: {path}"
 
 
@@ -194,11 +165,8 @@ def _str_replace(files: Files, args: Arguments) -> str:
     except CountMismatch as error:
         text = f"No replacement was performed, old_str `{old}` did not appear verbatim in {path}."
         if error.found:
-            where = ", ".join(map(str, error.lines))
-            text = (
-                f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines: {where}. "
-                "Please ensure it is unique"
-            )
+            where = f"Multiple occurrences of old_str `{old}` in lines: {', '.join(map(str, error.lines))}"
+            text = f"No replacement was performed. {where}. Please ensure it is unique"
         raise InvalidInput(text) from None
     lines = edited.text.split("\n")
     first = max(edited.line - SNIPPET, 1)
@@ -213,16 +181,13 @@ def _insert(files: Files, args: Arguments) -> str:
         with _worded(path):
             files.edit(inside, InsertLine(line, args["insert_text"]))
     except LineOutOfRange as error:
-        raise InvalidInput(
-            f"Invalid `insert_line` parameter: {line}. "
-            f"It should be within the range of lines of the file: [0, {error.total}]"
-        ) from None
+        should = f"It should be within the range of lines of the file: [0, {error.total}]"
+        raise InvalidInput(f"Invalid `insert_line` parameter: {line}. {should}") from None
     return f"The file {path} has been edited."
 
 
 def _delete(files: Files, args: Arguments) -> str:
-    path = args["path"]
-    inside = _inside(path)
+    path, inside = args["path"], _inside(args["path"])
     if not inside:
         raise InvalidInput("Cannot delete the /memories directory itself")
     with _worded(path, own={NotFound: f"The path {path} does not exist"}):
@@ -276,9 +241,8 @@ def _inside(path: str) -> str:
     parts = [part for part in rest.split("/") if part not in ("", ".")]
     for part in parts:
         if len(part.encode()) > NAME_BYTES:
-            raise InvalidInput(
-                f"Invalid path: the name {part[:60]}{'…' * (len(part) > 60)} has more than {NAME_BYTES} bytes."
-            )
+            shown = f"{part[:60]}{'…' * (len(part) > 60)}"
+            raise InvalidInput(f"Invalid path: the name {shown} has more than {NAME_BYTES} bytes.")
     return "/".join(parts)
 
 
@@ -304,12 +268,11 @@ def _worded(path: str, what: str = "changed", own: dict[type[CommonplaceError], 
     except (CountMismatch, LineOutOfRange):
         raise
     except CommonplaceError as error:
-        if isinstance(error, StorageError) and error.reason in NAME_REASONS:
+        if isinstance(error, errors.StorageError) and error.reason in NAME_REASONS:
             raise InvalidInput(f"Invalid path: {error.reason}: {path[:60]}{'…' * (len(path) > 60)}") from None
-        for kind, text in (own or {}).items():
-            if isinstance(error, kind):
-                raise InvalidInput(text) from None
-        text = next((text for kind, text in _ERRORS.items() if isinstance(error, kind)), "{error}")
+        if text := next((text for kind, text in (own or {}).items() if isinstance(error, kind)), None):
+            raise InvalidInput(text) from None
+        text = next(text for kind, text in _ERRORS.items() if isinstance(error, kind))
         raise InvalidInput(text.format(path=path, what=what, error=error)) from None
 
 
@@ -318,10 +281,8 @@ def _numbered(lines: Sequence[str], first: int) -> str:
 
 
 def _listing(files: Files, inside: str, path: str) -> str:
-    rows = [
-        f"Here're the files and directories up to 2 levels deep in {path}, excluding hidden items and node_modules:",
-        f"{_FOLDER_SIZE}\t{path}",
-    ]
+    head = f"Here're the files and directories up to 2 levels deep in {path}, excluding hidden items and node_modules:"
+    rows = [head, f"{_FOLDER_SIZE}\t{path}"]
     with suppress(NotFound):  # it was deleted meanwhile
         _list_level(files, inside, path.rstrip("/"), 2, rows)
     return "\n".join(rows)

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from commonplace.engine import Memory
 
 
-_TOOL = re.compile(r"[a-z]+(?:_[a-z]+)+")
-"""A tool's name in a sentence of advice, which names nothing else so written."""
+_TOOL = re.compile(r"[a-z]+(?:_[a-z]+)+")  # a tool's name in a sentence of advice, which names nothing else so written
 
 
 _IN_TURN = frozenset((
@@ -33,6 +32,9 @@ _IN_TURN = frozenset((
     "memory_create_relations", "memory_add_observations", "create_entities", "create_relations", "add_observations",
 ))  # fmt: skip
 """The tools whose calls wait for the disk together: each makes one change, of files, and nothing but that."""
+
+
+Run = Callable[["Memory", Arguments], Reply]
 
 
 @cache
@@ -54,7 +56,7 @@ class Tool:
     name: str
     description: str
     schema: dict[str, Any]
-    run: Callable[[Memory, Arguments], Reply]
+    run: Run
     title: str | None = None
     annotations: Mapping[str, bool] = field(default_factory=dict)
     output_schema: dict[str, Any] | None = None
@@ -63,6 +65,16 @@ class Tool:
     also: Also = field(default_factory=dict)
     rewrite: Callable[[Arguments], Arguments] | None = None
     refuse: Callable[[InvalidInput], Reply] = error_reply
+
+
+def declared(file: str, run: Callable[[str], Run], also: Also | None = None, **options: Any) -> list[Tool]:
+    """The tools of a JSON file of texts/, in its order; `run` gives the function of each by its name."""
+    return [
+        Tool(
+            each["name"], each["description"], each["inputSchema"], run(each["name"]),
+            annotations=each["annotations"], also={**(also or {}), **each.get("also", {})}, **options,
+        ) for each in json.loads(text_file(file))
+    ]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from commonplace.errors import Conflict, InvalidInput, Locked, NotFound, NotText
 from commonplace.index.rows import NoteInfo
 from commonplace.ingest.sources import SOURCES, Source, SourceNote, Tree
 from commonplace.note.compose import Record
-from commonplace.note.model import INBOX
+from commonplace.note.model import INBOX, united
 from commonplace.query import split_list
 
 if TYPE_CHECKING:
@@ -82,13 +82,9 @@ def _absolute(path: str) -> Path:
 
 
 def run(
-    memory: Memory,
-    chosen: Sequence[tuple[Source, Path | None]],
-    *,
-    dry_run: bool = False,
-    again: bool = False,
+    memory: Memory, chosen: Sequence[tuple[Source, Path | None]], *, dry_run: bool = False, again: bool = False,
     progress: Callable[[int, int], None] | None = None,
-) -> tuple[list[IngestPlan], list[Ingestion]]:
+) -> tuple[list[IngestPlan], list[Ingestion]]:  # fmt: skip
     """Take in what the files of these sources say: the plans, and what became of each (with `dry_run`: would)."""
     known = Ingested(memory).known()
     plans = plan([(source, Tree(root, (memory.home,))) for source, root in chosen], known, again=again)
@@ -167,9 +163,9 @@ def apply(
 
 def _record(memory: Memory, note: SourceNote, root: str) -> Record:
     now = memory.clock()  # one after the other: of two files of one name the first is the older
-    more: dict[str, Any] = {"source": note.source, "expires": now + memory.settings.short_term_ttl}
-    further = _further(note, root, note.aliases)
-    return Record(str(uuid4()), note.content, INBOX, now, now, tags=note.tags, further=further, **more)
+    expires, further = now + memory.settings.short_term_ttl, _further(note, root, note.aliases)
+    more: dict[str, Any] = {"source": note.source, "expires": expires, "further": further}
+    return Record(str(uuid4()), note.content, INBOX, now, now, tags=note.tags, **more)
 
 
 def _further(note: SourceNote, root: str, aliases: Sequence[str]) -> dict[str, Any]:
@@ -181,11 +177,8 @@ def _further(note: SourceNote, root: str, aliases: Sequence[str]) -> dict[str, A
 def _rewrite(upkeep: Upkeep, info: NoteInfo, note: SourceNote, root: str, warnings: list[str]) -> bool:
     """Give a memory its file's new text. What it was tagged and named with since stays."""
     keys = _further(note, root, tuple(dict.fromkeys((*info.aliases, *note.aliases))))
-    tags: dict[str, str] = {}
-    for tag in (*info.tags, *note.tags):
-        tags.setdefault(tag.casefold(), tag)
     try:
-        upkeep.rewrite(info, note.content, keys | {"tags": list(tags.values())}, VERB)
+        upkeep.rewrite(info, note.content, keys | {"tags": united((*info.tags, *note.tags))}, VERB)
     except (Conflict, InvalidInput, Locked, NotFound, NotText) as error:
         warnings.append(f"{note.source_ref.partition(':')[2]}: not updated. {error}")
         return False

@@ -44,9 +44,7 @@ class Tree:
         folder reached so once; others are not.
         """
         found: list[str] = []
-        folders = [folder] if self.root else []
-        linked: list[str] = []
-        followed: set[str] = set()
+        folders, linked, followed = [folder] if self.root else [], list[str](), set[str]()
         while folders or linked:
             here = folders.pop() if folders else linked.pop(0)
             for entry in self._entries(here):
@@ -56,7 +54,10 @@ class Tree:
                 if entry.is_symlink():  # one that leads nowhere, or to itself, is left out
                     if not os.path.exists(entry.path) or not self._leads_inside(entry, path, hidden):
                         continue
-                    if self._is_new_folder(entry, followed):
+                    real, above = (os.path.realpath(each) for each in (entry.path, os.path.dirname(entry.path)))
+                    is_above = f"{above}/".startswith(f"{real.rstrip('/')}/")  # it lies in the folder it leads to
+                    if entry.is_dir() and not is_above and real not in followed:
+                        followed.add(real)
                         linked.append(path)
                 elif entry.is_dir(follow_symlinks=False):
                     folders.append(path)
@@ -97,34 +98,20 @@ class Tree:
             return False
         return hidden or "/." not in real[len(self._real.rstrip("/")) :]
 
-    def _is_new_folder(self, entry: os.DirEntry[str], followed: set[str]) -> bool:
-        """Whether a link leads to a folder that no link led to before and that it does not itself lie in."""
-        if not entry.is_dir():
-            return False
-        real = os.path.realpath(entry.path)
-        above = os.path.realpath(os.path.dirname(entry.path))
-        if real in followed or f"{above}/".startswith(f"{real.rstrip('/')}/"):
-            return False
-        followed.add(real)
-        return True
-
-    def text(self, path: str) -> str | None:
-        """The file's text without a byte order mark; None, with a warning, when it is too large or no UTF-8."""
+    def text(self, path: str) -> str:
+        """The file's text without a byte order mark; "", with a warning, when it is too large or no UTF-8."""
         self.seen += 1
         try:
             with open(os.path.join(self.root, path), "rb") as file:
                 data = file.read(MOST_BYTES + 1)
+            if len(data) <= MOST_BYTES:
+                return data.decode("utf-8-sig")
+            self.warn(path, "larger than 1 MB")
         except OSError as error:
             self.warn(path, f"cannot be read ({reason(error)})")
-            return None
-        if len(data) > MOST_BYTES:
-            self.warn(path, "larger than 1 MB")
-            return None
-        try:
-            return data.decode("utf-8-sig")
         except UnicodeDecodeError:
             self.warn(path, "not UTF-8 text")
-            return None
+        return ""
 
     def warn(self, path: str, why: str) -> None:
         """Note that `path` was not read as a whole."""
@@ -181,20 +168,20 @@ def scan_claude(tree: Tree) -> Iterator[SourceNote]:
     """Claude Code: every file whose name ends in `CLAUDE.md`, and `projects/**/memory/*.md`."""
     for path in tree.notes(hidden=True):
         kind = "instructions" if path.endswith("CLAUDE.md") else "project-memory" if _CLAUDE_MEMORY(path) else None
-        if kind and (content := (tree.text(path) or "").strip()):
+        if kind and (content := tree.text(path).strip()):
             yield SourceNote("claude", path, content, stem(path), ("claude", kind))
 
 
 def scan_car_agent(tree: Tree) -> Iterator[SourceNote]:
     """Car agent: all `*.md`, the first 5,000 characters of each."""
     for path in tree.notes(hidden=True):
-        if content := shortened(tree.text(path) or ""):
+        if content := shortened(tree.text(path)):
             yield SourceNote("car-agent", path, content, stem(path), ("car-agent",))
 
 
 def scan_fingersaver(tree: Tree) -> Iterator[SourceNote]:
     """Fingersaver: `chat.md`, its first 5,000 characters."""
-    if "chat.md" in tree.notes(hidden=True, deep=False) and (content := shortened(tree.text("chat.md") or "")):
+    if "chat.md" in tree.notes(hidden=True, deep=False) and (content := shortened(tree.text("chat.md"))):
         yield SourceNote("fingersaver", "chat.md", content, "chat", ("fingersaver", "chat"))
 
 
@@ -202,10 +189,14 @@ def scan_logseq(tree: Tree) -> Iterator[SourceNote]:
     """Logseq: `journals/**/*.md` and `pages/**/*.md` of a graph."""
     for folder in ("journals", "pages"):
         for path in tree.notes(folder, hidden=False):
-            content = (tree.text(path) or "").strip()
+            content = tree.text(path).strip()
             if not content:
                 continue
-            properties, name = _logseq_properties(content), stem(path)
+            name, properties = stem(path), dict[str, str]()
+            for line in content[header_length(content) :].lstrip().splitlines():  # those the page begins with
+                if (match := _LOGSEQ_PROPERTY(line)) is None:
+                    break
+                properties.setdefault(match[1].lower(), match[2])
             names = [each for key in ("alias", "aliases") for each in _LOGSEQ_NAMES(properties.get(key, ""))]
             named = ["".join(each).strip() for each in names]
             aliases = tuple(dict.fromkeys(each for each in [*named, *header_aliases(content)] if each))
@@ -226,17 +217,6 @@ def logseq_page(name: str) -> str:
         return name
 
 
-def _logseq_properties(content: str) -> dict[str, str]:
-    """The `key:: value` lines of the page itself: those it begins with."""
-    found: dict[str, str] = {}
-    for line in content[header_length(content) :].lstrip().splitlines():
-        match = _LOGSEQ_PROPERTY(line)
-        if match is None:
-            break
-        found.setdefault(match[1].lower(), match[2])
-    return found
-
-
 def scan_obsidian(tree: Tree) -> Iterator[SourceNote]:
     """Obsidian: all `*.md` of a vault that are not hidden; the frontmatter is taken out of the content.
 
@@ -245,7 +225,7 @@ def scan_obsidian(tree: Tree) -> Iterator[SourceNote]:
     paths = tree.notes(hidden=False)
     files = Counter(stem(path).casefold() for path in paths)
     for path in paths:
-        text = tree.text(path) or ""
+        text = tree.text(path)
         if frontmatter.split(text).yaml is not None and header(text) is None:
             tree.warn(path, "its frontmatter is not valid YAML and stays in the text")
         content = text[header_length(text) :].strip()

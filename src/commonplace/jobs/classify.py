@@ -31,25 +31,17 @@ FALLBACK = "knowledge"
 """The category of a text no layer says anything of."""
 _WEIGHTS = {"strong": 3, "normal": 2, "exact": 2, "weak": 1}
 _WORD_START = re.compile("[a-z0-9]+|[^\x00-\x7f]")
-_NEIGHBOURS, _WEIGHT = 60, 1.5
-"""Examples that vote, each by this power of its likeness to the text."""
-_BY_MEANING = 4
-"""The power for likeness by meaning, whose values lie closer together."""
-_ALIKE = 0.4
-"""The likeness with which the nearest example decides alone."""
-_LEAST_LIKE = 0.12
-"""The likeness (cosine) an example must have to decide."""
+_NEIGHBOURS, _WEIGHT = 60, 1.5  # examples that vote, each by this power of its likeness to the text
+_BY_MEANING = 4  # the power for likeness by meaning, whose values lie closer together
+_ALIKE = 0.4  # the likeness with which the nearest example decides alone
+_LEAST_LIKE = 0.12  # the likeness (cosine) an example must have to decide
 _OUTWEIGHS, _TABLE_SHARE = 0.25, 0.15
 """The likeness an example must have to be weighed against one ordinary word of the table, whose category then has this
 share of all votes more."""
-_CORRECTED = 0.35
-"""The likeness a memory the owner corrected must have to decide."""
-_SURE = 1.5
-"""How many times the votes of the second category those of the first are when nobody need be asked."""
-_READ = 2000
-"""Characters of a text that are compared."""
-_SHOWN = 40
-"""Characters of an example that a reason shows."""
+_CORRECTED = 0.35  # the likeness a memory the owner corrected must have to decide
+_SURE = 1.5  # how many times the votes of the second category those of the first are when nobody need be asked
+_READ = 2000  # characters of a text that are compared
+_SHOWN = 40  # characters of an example that a reason shows
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +83,9 @@ class Classifier:
         if most == _WEIGHTS["normal"] and examples().nearest(text, 1, _OUTWEIGHS):
             return self._by_examples(text, found.category)
         if most > _WEIGHTS["weak"]:
-            second = next((each for each in found.scores if each != found.category
-                           and found.scores[each] == found.scores[found.category]), None)  # fmt: skip
-            return CategoryChoice(
-                found.category, "table", f"{found.category} ({', '.join(found.words)})", found.words, second
-            )
+            equal = [name for name, score in found.scores.items() if score == most and name != found.category]
+            reason = f"{found.category} ({', '.join(found.words)})"
+            return CategoryChoice(found.category, "table", reason, found.words, next(iter(equal), None))
         if phrase := self._time(memory):
             category, words = phrase
             return CategoryChoice(category, "time", f'{category} (time "{words}")')
@@ -182,7 +172,6 @@ class Examples:
                 self._with[feature].append((at, weight / length))
 
     def _weighted(self, counts: Mapping[str, int]) -> tuple[dict[str, float], float]:
-        """The weight of each feature, and the length of the vector they are."""
         weights, squares = {}, 0.0
         for feature, count in counts.items():
             weights[feature] = weight = (1 + log(count)) * self._rarity.get(feature, self._unknown)
@@ -271,9 +260,8 @@ class _Entry(NamedTuple):
     def is_at(self, at: int, text: str) -> bool:
         """Whether it stands at a position of `text`, an English entry as a word of its own."""
         end = at + len(self.sought)
-        if not text.startswith(self.sought, at):
-            return False
-        return not self.sought.isascii() or not (_in_word(text[at - 1 : at]) or _in_word(text[end : end + 1]))
+        is_alone = not self.sought.isascii() or not (_in_word(text[at - 1 : at]) or _in_word(text[end : end + 1]))
+        return is_alone and text.startswith(self.sought, at)
 
 
 def classify(text: str) -> Classified:

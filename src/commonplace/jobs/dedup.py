@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from itertools import chain, combinations, pairwise
@@ -83,16 +83,14 @@ class _Text:
 
     def is_in(self, other: _Text) -> bool:
         """Whether all its lines are lines of `other` in the same order."""
-        for own, others in ((self.lines, iter(other.lines)), (self.unended, iter(other.unended))):
-            if all(line in others for line in own):
-                return True
-        return False
+        pairs = (self.lines, iter(other.lines)), (self.unended, iter(other.unended))
+        return any(all(line in others for line in own) for own, others in pairs)
 
 
 def _grouped(memories: Iterable[MemoryState]) -> Iterable[list[MemoryState]]:
-    groups: dict[Hashable, list[MemoryState]] = {}
+    groups = defaultdict[Hashable, list[MemoryState]](list)
     for each in memories:
-        groups.setdefault(each.block, []).append(each)
+        groups[each.block].append(each)
     return groups.values()
 
 
@@ -106,10 +104,10 @@ def plan_duplicates(memories: Sequence[MemoryState], job: str = "consolidate") -
     merges = [merge for group in _grouped(memories) if len(group) > 1 for merge in _merges(map(_Text, group))]
     merges.sort(key=lambda merge: (merge[1].memory.id, merge[0].memory.created, merge[0].memory.id))
     actions = []
-    for gone, survivor in merges:
-        how = "same text as" if survivor.same == gone.same else "all its lines are in"
-        reason = f"{how} {survivor.memory.id[:8]}"
-        actions.append(Action(job, MERGE, gone.memory.id, reason, gone.memory.path, target=survivor.memory.id))
+    for text, survivor in merges:
+        gone, kept = text.memory, survivor.memory
+        how = "same text as" if survivor.same == text.same else "all its lines are in"
+        actions.append(Action(job, MERGE, gone.id, f"{how} {kept.id[:8]}", gone.path, target=kept.id))
     return actions
 
 
@@ -123,19 +121,14 @@ def plan_similar(memories: Sequence[MemoryState], job: str = "dream") -> list[Ac
     """
     merges = plan_duplicates(memories, job)
     left = after_actions(memories, merges)
-    texts = [(each, terms(plain(each.content))) for each in left]
-    compared = {each.id: (each, found) for each, found in texts if len(found) >= FEWEST_TERMS}
-    groups = _grouped(each for each, _ in compared.values())
-    links = sorted(link for group in groups for link in _links([compared[each.id] for each in group]))
+    found = {each.id: terms(plain(each.content)) for each in left}
+    groups = _grouped(each for each in left if len(found[each.id]) >= FEWEST_TERMS)
+    links = sorted(link for group in groups for link in _links([(each, found[each.id]) for each in group]))
     made = {(a, b) for _, a, b in links}
+    pairs = [("similar", -score, a, b) for score, a, b in links]
+    pairs += [("near", score, a, b) for score, a, b in near_pairs(left) if (a, b) not in made]
     paths = {each.id: each.path for each in left}
-    actions = [Action(job, LINK, a, f"similar {-score:.2f}", paths[a], target=b) for score, a, b in links]
-    actions += [
-        Action(job, LINK, a, f"near {score:.2f}", paths[a], target=b)
-        for score, a, b in near_pairs(left)
-        if (a, b) not in made
-    ]
-    return merges + actions
+    return merges + [Action(job, LINK, a, f"{how} {score:.2f}", paths[a], target=b) for how, score, a, b in pairs]
 
 
 def overlap(a: frozenset[str], b: frozenset[str]) -> float:
@@ -174,18 +167,12 @@ _NEGATIONS = frozenset(
     ["not", "no", "never", "none", "without", "nor", "cannot", "t", "不", "没", "别", "无", "未", "非", "勿"]
 )
 """`t` is what is left of don't."""
-_FEW = 3
-"""Content words two texts must share to be near."""
-_NEAR = 0.5
-"""How much of the content words of two near texts is shared (Dice)."""
-_MOST_WITH_WORD = 40
-"""So many memories may have a word by which near ones are found."""
-_LONGEST_SAID = 80
-"""Words of the longest text that is compared word by word."""
-_STEM = 5
-"""Letters by which two words count as one: allergic, allergy."""
-_CLAUSE = 3
-"""Words of the shorter part of a text that says its parts in the other order."""
+_FEW = 3  # content words two texts must share to be near
+_NEAR = 0.5  # how much of the content words of two near texts is shared (Dice)
+_MOST_WITH_WORD = 40  # so many memories may have a word by which near ones are found
+_LONGEST_SAID = 80  # words of the longest text that is compared word by word
+_STEM = 5  # letters by which two words count as one: allergic, allergy
+_CLAUSE = 3  # words of the shorter part of a text that says its parts in the other order
 
 
 _Said = tuple[tuple[str, ...], frozenset[str]]
@@ -193,14 +180,11 @@ _Said = tuple[tuple[str, ...], frozenset[str]]
 
 def _said(low: str) -> _Said:
     """The words of a plain text in order (a Han character is one), and those that carry its content, cut short."""
-    every: list[str] = []
-    for word in tokens(low):
-        every += word if is_cjk(word) else [word]
-    return tuple(every), frozenset(map(_content, every)) - {""}
+    every = tuple(part for word in tokens(low) for part in (word if is_cjk(word) else (word,)))
+    return every, frozenset(map(_content, every)) - {""}
 
 
 def _content(word: str) -> str:
-    """What a word says, "" for one that says little."""
     if word in stop_words() or word in _STOP_CHARACTERS or word in _NEGATIONS or word.isdecimal():
         return ""
     return ENDING.sub("", word)[:_STEM]

@@ -44,8 +44,7 @@ PER_REQUEST, MOST_ASKED = 20, 200
 """Memories a request to the model holds, and how many it is asked about in a dream; the table decides on the rest."""
 MOST_SHOWN = 60
 """Older memories a request for links holds: those that share most words with the fresh ones."""
-_TEXT, _REASON = 600, 120
-"""Characters shown of a memory, and of a reason kept."""
+_TEXT, _REASON = 600, 120  # characters shown of a memory, and of a reason kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,15 +75,10 @@ def endpoint_of(settings: Settings) -> Endpoint | None:
 
 
 def run(
-    memory: Memory,
-    level: int,
-    *,
-    dry_run: bool = False,
-    endpoint: Endpoint | None = None,
-    stop: Callable[[], bool] = lambda: False,
-    careful: bool = False,
+    memory: Memory, level: int, *, dry_run: bool = False, endpoint: Endpoint | None = None,
+    stop: Callable[[], bool] = lambda: False, careful: bool = False,
     progress: Callable[[int, int], None] | None = None,
-) -> Dream:
+) -> Dream:  # fmt: skip
     """Dream, and keep the report (not under a dry run). `endpoint` may help at level 3 (`llm.*`).
 
     A `careful` dream, the daemon's, leaves in the inbox what `memory review` would ask the category of.
@@ -238,7 +232,6 @@ def _checked_links(answer: Any, shown: Iterable[MemoryState], fresh: set[str]) -
 
 
 def _shown(memories: Sequence[MemoryState], fresh: set[str]) -> list[MemoryState]:
-    """The fresh memories of a scope, and the older ones that share most words with them."""
     new = [each for each in memories if each.id in fresh][:PER_REQUEST]
     words = set[str]().union(*(terms(plain(each.content)) for each in new))
     shared = {each.id: len(words & terms(plain(each.content))) for each in memories if each.id not in fresh}

@@ -44,9 +44,8 @@ _CHANGED_MEANWHILE = (Conflict, Exists, Locked, NotFound, NotText)
 class MemoryState:
     """One memory as a plan sees it. Times are aware UTC; `due_at` and `repeat` are compared for equality only.
 
-    `used` is when a search last showed it. `targets` are the targets of its wikilinks as written, those in code left
-    out. `links`, `unlinked` and `merged` are whole ids (contract 001, 2). `info` is what the index had; under a dry run
-    the other fields may differ from it.
+    `used` is when a search last showed it. `targets` are those of its wikilinks as written, but for code. `links`,
+    `unlinked` and `merged` are whole ids (contract 001, 2). Under a dry run fields may differ from `info`, the index's.
     """
 
     id: str
@@ -73,7 +72,6 @@ class MemoryState:
         cls, info: NoteInfo, content: str, targets: tuple[str, ...] = (), used: datetime | None = None
     ) -> MemoryState:
         """The state of a memory the index knows; `used` if the access log knows of a use."""
-
         keys = ("due_at", "repeat", "last_used_at")
         due, repeat, last = (None if (each := info.header.get(key)) in (None, "") else str(each) for key in keys)
         with suppress(ValueError, OverflowError):
@@ -114,10 +112,8 @@ class MemoryState:
     def block(self) -> tuple[object, ...]:
         """Only memories of one block are merged or linked as similar: one scope, valid until the same time, and
         reminders only with reminders of equal `due_at` and `repeat`."""
-        until = str(self.header.get("valid_until"))
-        if self.category != REMINDERS:
-            return (self.scope, until, False)
-        return (self.scope, until, True, self.due_at, self.repeat)
+        until = self.scope, str(self.header.get("valid_until"))
+        return (*until, self.due_at, self.repeat) if self.category == REMINDERS else until
 
 
 def states_of(memory: Memory, infos: Sequence[NoteInfo]) -> list[MemoryState]:
@@ -192,8 +188,7 @@ class Action:
         row: dict[str, Any] = {each: getattr(self, each) for each in ("job", "verb", "id", "reason", "path")}
         if self.verb in _ORGANIZING:
             row |= {"category": self.category, "words": list(self.words)}
-        more = {"target": self.target, "phrase": self.phrase}
-        return row | {key: value for key, value in more.items() if value is not None}
+        return row | {key: value for key in ("target", "phrase") if (value := getattr(self, key)) is not None}
 
     def line(self) -> str:
         """The action as a dry run prints it."""
@@ -215,9 +210,9 @@ class Outcome:
     @property
     def failure(self) -> str | None:
         """What went wrong, as one sentence that names the place in our code; None when nothing did."""
-        if self.error is None or isinstance(self.error, CommonplaceError):
-            return None if self.error is None else str(self.error)
-        return internal_sentence(self.error)
+        if self.error is None:
+            return None
+        return str(self.error) if isinstance(self.error, CommonplaceError) else internal_sentence(self.error)
 
 
 def _organized_keys(set_by: str | None, *infos: NoteInfo) -> dict[str, Any]:
@@ -244,29 +239,28 @@ class Round:
         self._stop = stop
         self._progress = progress
         self._memories: list[MemoryState] | None = None
-        self._excluded: list[NoteInfo] = []
+        self._excluded: set[str] = set()
 
     @property
     def memories(self) -> list[MemoryState]:
         """The memories jobs may touch, as they stand now, oldest first: not those their owner locked, nor files that
         claim one id."""
         if self._memories is None:
-            infos = self.upkeep.every()
-            files = Counter(info.id for info in infos)
-            self._excluded = [info for info in infos if info.locked or files[info.id] > 1]
-            infos = [info for info in infos if not info.locked and files[info.id] == 1]
-            targets = self.upkeep.targets(infos)
-            uses = self.upkeep.uses()
-            every = zip(infos, contents(self.memory, infos), strict=True)
+            every = self.upkeep.every()
+            files = Counter(info.id for info in every)
+            infos = [info for info in every if not info.locked and files[info.id] == 1]
+            self._excluded = {info.category or "" for info in every if info.locked or files[info.id] > 1}
+            targets, uses = self.upkeep.targets(infos), self.upkeep.uses()
             self._memories = [
-                MemoryState.of(info, content, targets[info.row], uses.get(info.id)) for info, content in every
+                MemoryState.of(info, content, targets[info.row], uses.get(info.id))
+                for info, content in zip(infos, contents(self.memory, infos), strict=True)
             ]
         return self._memories
 
     @property
     def categories(self) -> set[str]:
         """The categories that hold a memory."""
-        return {each.category for each in self.memories} | {info.category or "" for info in self._excluded}
+        return {each.category for each in self.memories} | self._excluded
 
     def run(self, job: str, plan: Plan) -> Outcome:
         """Plan a job and apply its actions one by one, each if its memories are still as they were planned with.
@@ -313,18 +307,18 @@ def _wanted(actions: Iterable[Action], states: Mapping[str, MemoryState]) -> Ite
         if memory is None:
             yield action
             continue
-        is_unwanted = memory.is_pinned and action.verb in (*_REMOVING, MERGE)
+        if memory.is_pinned and action.verb in (*_REMOVING, MERGE):
+            continue
         if action.verb in (MERGE, LINK):
             ours, theirs = joined[memory.id], joined.get(action.target or "", [])
-            pairs = ((ours, theirs), (theirs, ours))
-            is_unwanted |= any(states[id].is_kept_from(*(f"{action.verb}:{other}" for other in others))
-                               for ids, others in pairs for id in ids if id in states)  # fmt: skip
-        else:
-            is_unwanted |= memory.is_kept_from(action.verb)
-        if not is_unwanted:
+            if any(states[id].is_kept_from(*(f"{action.verb}:{other}" for other in others))
+                   for ids, others in ((ours, theirs), (theirs, ours)) for id in ids if id in states):  # fmt: skip
+                continue
             if action.verb == MERGE:
                 theirs += ours
-            yield action
+        elif memory.is_kept_from(action.verb):
+            continue
+        yield action
 
 
 def apply(upkeep: Upkeep, action: Action, info: NoteInfo | None, other: NoteInfo | None) -> list[NoteInfo]:
@@ -387,10 +381,8 @@ def after_actions(
         if state.id in into:
             continue
         new = merged_into(state, merged[state.id]) if state.id in merged else state
-        if not into.keys().isdisjoint(new.links):
-            links = dict.fromkeys(into.get(id, id) for id in new.links)
+        if state.id in linked or not into.keys().isdisjoint(new.links):
+            links = dict.fromkeys([*(into.get(id, id) for id in new.links), *linked.get(state.id, ())])
             new = replace(new, links=tuple(id for id in links if id != state.id))
-        if state.id in linked:
-            new = replace(new, links=tuple(dict.fromkeys((*new.links, *linked[state.id]))))
         after.append(new if new is state else replace(new, updated=now or new.updated))
     return after

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
@@ -30,18 +31,17 @@ def plan_expire(
     """Memories of the inbox whose `expires_at` is before `now` go to the archive, into the category they belong to.
     `careful`: but for what the daemon leaves alone."""
     expired = [
-        each for each in _expiring(memories)
+        (each, each.expires) for each in _expiring(memories)
         if each.expires is not None and each.expires < now and not (careful and _is_left_alone(each, settings))
     ]  # fmt: skip
     classifier = Classifier(settings, memories if expired else ())
     return [
-        Action("expire", "expire", each.id, f"expired {stamp(each.expires or now)}", each.path,
-               organize("", "", each, classifier).category) for each in expired
-    ]  # fmt: skip
+        Action("expire", "expire", each.id, f"expired {stamp(at)}", each.path, _category(each, classifier))
+        for each, at in expired
+    ]
 
 
 def _expiring(memories: Sequence[MemoryState]) -> Iterator[MemoryState]:
-    """The memories that expire one day unless somebody organizes them."""
     for each in memories:
         is_kept = each.is_pinned or each.is_kept_from("expire")
         if each.phase == INBOX and each.expires is not None and not is_kept:
@@ -83,7 +83,6 @@ def _last_use(memory: MemoryState) -> datetime:
 
 
 def _unread(memories: Sequence[MemoryState], settings: Settings) -> Iterator[MemoryState]:
-    """The memories that decay one day unless somebody reads them."""
     for each in memories:
         is_exempt = each.category in settings.decay_exempt or each.is_pinned or each.is_kept_from("decay")
         if each.phase == ORGANIZED and each.access_count == 0 and not is_exempt:
@@ -100,15 +99,12 @@ def plan_upgrade(
     those `memory review` asks the category of."""
     chosen = [each for each in memories if _is_wanted(each, settings)]
     classifier = Classifier(settings, memories if chosen else ())
-    if careful:
-        chosen = [each for each in chosen if each.category != INBOX or classifier.choose(each).is_sure]
-    return [
-        organize(
-            "upgrade", "upgrade", each, classifier,
-            "read once" if each.access_count == 1 else f"read {each.access_count} times",
-        )
-        for each in chosen
-    ]  # fmt: skip
+    actions = []
+    for each in chosen:
+        if not careful or each.category != INBOX or classifier.choose(each).is_sure:
+            why = "read once" if each.access_count == 1 else f"read {each.access_count} times"
+            actions.append(organize("upgrade", "upgrade", each, classifier, why))
+    return actions
 
 
 def plan_upgrade_of(
@@ -148,7 +144,7 @@ def archive_named(memory: Memory, refs: Iterable[str], *, dry_run: bool = False)
     """Archive the memories `refs` name, each once, as one change. Returns them as they are then."""
     infos = list({info.id: info for info in map(memory.memory_id, refs)}.values())
     classifier = _classifier(memory)
-    categories = {each.id: organize("", "", each, classifier).category for each in states_of(memory, infos)}
+    categories = {each.id: _category(each, classifier) for each in states_of(memory, infos)}
     return infos if dry_run else Upkeep(memory).archive_all(infos, categories)
 
 
@@ -166,6 +162,10 @@ def organize(job: str, verb: str, memory: MemoryState, classifier: Classifier, w
         choice = classifier.choose(memory)
         category, reason, words = choice.category, choice.reason, choice.words
     return Action(job, verb, memory.id, f"{why}: {reason}" if why else reason, memory.path, category, words)
+
+
+def _category(memory: MemoryState, classifier: Classifier) -> str:
+    return classifier.choose(memory).category if memory.category == INBOX else memory.category
 
 
 JOBS: dict[str, Plan] = {
@@ -191,16 +191,10 @@ def decay(memory: Memory, *, dry_run: bool = False) -> list[Action]:
 def next_due(memories: Sequence[MemoryState], settings: Settings) -> datetime | None:
     """The moment after which the daemon's jobs have something to do, if they have nothing to do now and no memory
     changes until then (`Upkeep.state` tells); None: never."""
-    expiring, decaying = (
-        [each for each in every if not _is_left_alone(each, settings)]
-        for every in (_expiring(memories), _unread(memories, settings))
-    )
-    moments = [each.expires for each in expiring if each.expires]
-    oldest = min(map(_last_use, decaying), default=None)
-    try:
-        moments += [oldest + settings.decay_threshold] if oldest is not None else []
-    except OverflowError:
-        pass
+    moments = [each.expires for each in _expiring(memories) if each.expires and not _is_left_alone(each, settings)]
+    decaying = [_last_use(each) for each in _unread(memories, settings) if not _is_left_alone(each, settings)]
+    with suppress(OverflowError):
+        moments += [min(decaying) + settings.decay_threshold] if decaying else []
     return min(moments, default=None)
 
 

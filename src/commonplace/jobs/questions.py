@@ -38,7 +38,6 @@ _NO = ("n", "no")
 
 
 def _mark(*memories: MemoryState) -> str:
-    """What changes with any of the texts a question is about."""
     return sha256("\0".join(each.content for each in memories).encode("utf-8", "surrogatepass"))[:8]
 
 
@@ -61,11 +60,6 @@ def _merges(memory: Memory) -> Iterator[ReviewItem]:
         yield ReviewItem(f"merge:{a}:{b}:{_mark(one, other)}", "merge", text, (a, b), (*choices, ("n", "keep both")))
 
 
-def _merge(memory: Memory, item: ReviewItem, choice: str) -> bool:
-    kept, gone = item.refs if choice == "1" else reversed(item.refs)
-    return choice != "n" and _carry_out(memory, Action("review", MERGE, gone, "asked for", "", target=kept))
-
-
 def _categories(memory: Memory) -> Iterator[ReviewItem]:
     memories = Round(memory).memories
     inbox = [each for each in memories if each.phase == INBOX == each.category]
@@ -83,11 +77,10 @@ def _categories(memory: Memory) -> Iterator[ReviewItem]:
 def _categorize(memory: Memory, item: ReviewItem, choice: str) -> bool:
     if choice == "n":
         return False
-    info = memory.memory_id(item.refs[0])
-    (state,) = states_of(memory, [info])
+    (state,) = states_of(memory, [memory.memory_id(item.refs[0])])
     action = plan_upgrade_of(state, Classifier(memory.settings), dict(item.choices)[choice], OWNER)
     if action is not None:
-        apply(Upkeep(memory), action, info, None)
+        apply(Upkeep(memory), action, state.info, None)
     return True
 
 
@@ -96,16 +89,11 @@ def _unused(memory: Memory) -> Iterator[ReviewItem]:
     known = {each.id: each for each in turn.memories}
     sure = {action.id for action in plan_decay(turn.memories, memory.settings, turn.now, careful=True)}
     for action in plan_decay(turn.memories, memory.settings, turn.now):
-        if action.id in sure:
-            continue  # the daemon archives it unasked
-        each = known[action.id]
-        text = f'Archive "{shortened(each.content)}" ({each.category})? It was {action.reason}'
-        key = f"archive:{each.id}:{_mark(each)}"
-        yield ReviewItem(key, "archive", text, (each.id,), (("y", "archive it"), ("n", "keep it")))
-
-
-def _archive(memory: Memory, item: ReviewItem, choice: str) -> bool:
-    return choice == "y" and _carry_out(memory, Action("review", "decay", item.refs[0], "asked for", ""))
+        if action.id not in sure:  # else the daemon archives it unasked
+            each = known[action.id]
+            text = f'Archive "{shortened(each.content)}" ({each.category})? It was {action.reason}'
+            key = f"archive:{each.id}:{_mark(each)}"
+            yield ReviewItem(key, "archive", text, (each.id,), (("y", "archive it"), ("n", "keep it")))
 
 
 def _doubtful(memory: Memory) -> Iterable[tuple[ReviewItem, Action]]:
@@ -124,23 +112,32 @@ def _remind(memory: Memory, item: ReviewItem, choice: str) -> bool:
     return choice == "y" and _carry_out(memory, action)
 
 
-MERGES = ReviewSource(_merges, _merge)
+MERGES = ReviewSource(
+    _merges,
+    lambda memory, item, choice: choice != "n" and _carry_out(
+        memory, Action("review", MERGE, item.refs[choice == "1"], "asked for", "", target=item.refs[choice != "1"])
+    ),
+)  # fmt: skip
 CATEGORIES = ReviewSource(_categories, _categorize)
-ARCHIVES = ReviewSource(_unused, _archive)
+ARCHIVES = ReviewSource(
+    _unused,
+    lambda memory, item, choice: choice == "y" and _carry_out(
+        memory, Action("review", "decay", item.refs[0], "asked for", "")
+    ),
+)  # fmt: skip
 REMINDERS = ReviewSource(lambda memory: (item for item, _ in _doubtful(memory)), _remind)
 
 
 KIND = "contradiction"
 _CHOICES = (("n", "the second holds now"), ("o", "the first holds now"), ("b", "both are true"))
-_MOST_VALUES = 3
-"""With more values a key is a list."""
+_MOST_VALUES = 3  # with more values a key is a list
 _KEY_VALUE = re.compile(r"([^:：\[\](){}/.]{1,40}?)\s*[:：]\s*(\S.*)")
 _END = re.compile(r"\)\s*$")
 
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
-    """What `info` says of a subject; `line` its line in the file, 0 for the whole memory."""
+    """What `info` says of a subject; `line` its line in the file, 0 for the whole memory. `ref`: both as one."""
 
     info: NoteInfo
     value: str
@@ -148,7 +145,6 @@ class _Statement:
 
     @property
     def ref(self) -> str:
-        """The note's id, and the line where it matters."""
         return f"{self.info.id}:{self.line}" if self.line else self.info.id
 
 
@@ -172,8 +168,12 @@ def _pairs(memory: Memory) -> Iterator[tuple[ReviewItem, _Statement, _Statement]
     infos = [info for info in infos if info.project != KV_PROJECT]
     said: dict[tuple[str, ...], list[_Statement]] = {}
     for info, text in zip(infos, contents(memory, infos), strict=True):
-        if info.project == CATEGORY_PROJECT and (parts := _sentence(text)):
-            said.setdefault((info.scope, *parts[0]), []).append(_Statement(info, parts[1]))
+        line = text.strip()
+        is_sentence = info.project == CATEGORY_PROJECT and "\n" not in line and len(line) <= 200
+        matches = (each.fullmatch(line) for each in _rules()["sentences"] if is_sentence)
+        if found := next(filter(None, matches), None):
+            about = info.scope, _folded(found[1]), found[2].lower()
+            said.setdefault(about, []).append(_Statement(info, found[3]))
         if len(_rules()["promising"].findall(text)) > 1:
             for name, each in _lines(memory, info):
                 said.setdefault((info.project, info.path, name), []).append(each)
@@ -181,19 +181,9 @@ def _pairs(memory: Memory) -> Iterator[tuple[ReviewItem, _Statement, _Statement]
         statements.sort(key=lambda each: (each.info.date or each.info.created, each.line))
         values = {_folded(each.value): each for each in statements}
         if 1 < len(values) <= _MOST_VALUES:
-            for first, second in pairwise(values.values()):
-                one, other = _folded(first.value), _folded(second.value)
+            for (one, first), (other, second) in pairwise(values.items()):
                 if one not in other and other not in one:  # else the longer value only says more
                     yield _item(subject, first, second), first, second
-
-
-def _sentence(text: str) -> tuple[tuple[str, str], str] | None:
-    """((subject, verb), value) of a memory of one sentence."""
-    line = text.strip()
-    if "\n" in line or len(line) > 200:
-        return None
-    found = next((match for each in _rules()["sentences"] if (match := each.fullmatch(line))), None)
-    return found and ((_folded(found[1]), found[2].lower()), found[3])
 
 
 def _lines(memory: Memory, info: NoteInfo) -> Iterator[tuple[str, _Statement]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from commonplace.index.rows import NoteInfo
     from commonplace.note.timephrase import Reading
 
-_Due = tuple["NoteInfo", datetime, dict[str, Any]]
-"""A reminder to fire, when it is due, and the header keys it gets."""
+_Due = tuple["NoteInfo", datetime, dict[str, Any]]  # a reminder to fire, when it is due, and the header keys it gets
 DONE, FIRE, SNOOZE = "done", "fire", "snooze"
 SOURCE, TAG = "dream-engine", "auto-reminder"
 """What a reminder made from a text has as its source, and as one of its tags."""
@@ -55,14 +54,9 @@ def read_time(memory: Memory, text: str) -> Reading:
 
 
 def store(
-    memory: Memory,
-    text: str,
-    reading: Reading,
-    *,
-    tags: Sequence[str] = (),
-    scope: str = GLOBAL,
+    memory: Memory, text: str, reading: Reading, *, tags: Sequence[str] = (), scope: str = GLOBAL,
     source: str | None = None,
-) -> Note:
+) -> Note:  # fmt: skip
     """Store a reminder of `text` at the time read. Raises as `Memory.write`."""
     more: dict[str, Any] = {"scope": scope, "source": source, "metadata": keys_of(reading)}
     return memory.write(Draft(text, CATEGORY_PROJECT, category=REMINDERS, tags=tuple(tags), **more))
@@ -82,23 +76,17 @@ def acknowledge(memory: Memory, ref: str) -> NoteInfo:
 
     Raises NotFound, Ambiguous, Locked; InvalidInput for another memory.
     """
-    upkeep = Upkeep(memory)
+    now = memory.clock()
 
-    def acknowledged(infos: list[NoteInfo]) -> NoteInfo:
-        (info,) = infos
-        if info.category != REMINDERS:
-            raise InvalidInput(f"not a reminder: {info.id}")
-        now, reminder = memory.clock(), Reminder.of(info.header)
+    def keys(reminder: Reminder) -> dict[str, Any] | None:
         if reminder.is_done:
-            return info
+            return None
         is_early = reminder.repeat and not reminder.has_fired and reminder.is_due(now)  # before a round found it due
-        keys = reminder.once_fired(now, memory.settings.reading_zone) if is_early else dict[str, Any]()
-        keys["acked_at"] = stamp(now)
-        if reminder.snoozed is not None and not reminder.has_fired:
-            keys[SNOOZED] = REMOVE
-        return upkeep.change(info, keys, DONE, touch=False)
+        found = reminder.once_fired(now, memory.settings.reading_zone) if is_early else dict[str, Any]()
+        is_put_off = reminder.snoozed is not None and not reminder.has_fired
+        return found | {"acked_at": stamp(now)} | ({SNOOZED: REMOVE} if is_put_off else {})
 
-    return upkeep.retried([ref], acknowledged)
+    return _changed(memory, ref, DONE, keys)
 
 
 def snooze(memory: Memory, ref: str, when: str) -> NoteInfo:
@@ -107,21 +95,28 @@ def snooze(memory: Memory, ref: str, when: str) -> NoteInfo:
 
     Raises as `acknowledge`; TimeRefused.
     """
-    reading, upkeep = read_time(memory, when), Upkeep(memory)
+    reading = read_time(memory, when)
 
-    def put_off(infos: list[NoteInfo]) -> NoteInfo:
+    def keys(reminder: Reminder) -> dict[str, Any]:
+        if reminder.repeat:
+            return reminder.put_off(reading.due, memory.clock(), memory.settings.reading_zone)
+        return dict.fromkeys(("fired_at", "acked_at", "all_day"), REMOVE) | keys_of(reading) | {"repeat": REMOVE}
+
+    return _changed(memory, ref, SNOOZE, keys)
+
+
+def _changed(memory: Memory, ref: str, verb: str, keys: Callable[[Reminder], dict[str, Any] | None]) -> NoteInfo:
+    """The reminder once it has these header keys; None for none to set."""
+    upkeep = Upkeep(memory)
+
+    def change(infos: list[NoteInfo]) -> NoteInfo:
         (info,) = infos
         if info.category != REMINDERS:
             raise InvalidInput(f"not a reminder: {info.id}")
-        if info.header.get("repeat"):
-            zone = memory.settings.reading_zone
-            return upkeep.change(
-                info, Reminder.of(info.header).put_off(reading.due, memory.clock(), zone), SNOOZE, touch=False
-            )
-        keys: dict[str, Any] = dict.fromkeys(("fired_at", "acked_at", "all_day"), REMOVE)
-        return upkeep.change(info, keys | keys_of(reading) | {"repeat": REMOVE}, SNOOZE, touch=False)
+        found = keys(Reminder.of(info.header))
+        return info if found is None else upkeep.change(info, found, verb, touch=False)
 
-    return upkeep.retried([ref], put_off)
+    return upkeep.retried([ref], change)
 
 
 class Skipped(NamedTuple):
@@ -158,19 +153,21 @@ def plan_from_text(
                     outcome = replace(outcome, due=due)
                 except InvalidInput:
                     outcome = PastTime(outcome.phrase)
-            if not isinstance(outcome, TimeRefused):
-                made.add(ids[0])
-                moment = now.astimezone(UTC)
-                record = Record(
-                    ids[0], paragraph, REMINDERS, moment, moment, memory.scope, ORGANIZED,
-                    tuple(dict.fromkeys((*memory.tags, TAG))), SOURCE,
-                    further=keys_of(outcome) | {"reminder_of": memory.id},
-                )  # fmt: skip
-                why = f'"{outcome.phrase}": {outcome.reading}'
-                actions.append(Action("dream", REMIND, ids[0], why, memory.path, target=memory.id,
-                                      phrase=outcome.phrase, record=record))  # fmt: skip
-            elif isinstance(outcome, (AmbiguousTime, PastTime)):
-                skipped.append(Skipped(memory.id, phrase, outcome.code))
+            if isinstance(outcome, TimeRefused):
+                if isinstance(outcome, (AmbiguousTime, PastTime)):
+                    skipped.append(Skipped(memory.id, phrase, outcome.code))
+                continue
+            made.add(ids[0])
+            moment, tags = now.astimezone(UTC), tuple(dict.fromkeys((*memory.tags, TAG)))
+            keys = keys_of(outcome) | {"reminder_of": memory.id}
+            record = Record(
+                ids[0], paragraph, REMINDERS, moment, moment, memory.scope, ORGANIZED, tags, SOURCE, further=keys
+            )
+            words = outcome.phrase
+            why = f'"{words}": {outcome.reading}'
+            actions.append(
+                Action("dream", REMIND, ids[0], why, memory.path, target=memory.id, phrase=words, record=record)
+            )
     return actions
 
 
@@ -308,17 +305,14 @@ def show(settings: Settings, contents: Sequence[str]) -> str | None:
     What a reminder says goes to another program as one argument, never into a script or through a shell. Returns None
     when that went well or nothing is to be shown, else what is said on stderr. Source: contract 001, 8, "Methods".
     """
-    if not settings.notify or not contents:
+    method = notification_method(settings.notify_method) if settings.notify and contents else "file"
+    if method == "file":
         return None
-    method = notification_method(settings.notify_method)
     message = f"You have {len(contents)} reminder(s)"
     if len(contents) == 1:
         message = contents[0].replace("\0", " ")  # no argument can hold one
-        if len(message) > _LONGEST_NOTIFICATION:
-            message = message[:_LONGEST_NOTIFICATION] + "..."
+        message = message if len(message) <= _LONGEST_NOTIFICATION else message[:_LONGEST_NOTIFICATION] + "..."
     command = [method, "--", TITLE, message]
-    if method == "file":
-        return None
     if method == "osascript":
         script = "on run argv", "display notification (item 1 of argv) with title (item 2 of argv)", "end run"
         command = [method, *(part for line in script for part in ("-e", line)), "--", message, TITLE]

@@ -158,5 +158,4 @@ class Scheduler:
 
     def _last_change(self) -> datetime | None:
         """When anything but the daemon last changed something, by hand included."""
-        moments = [each for each in (self.memory.last_change(FACE), self._edited) if each is not None]
-        return max(moments, default=None)
+        return max(filter(None, (self.memory.last_change(FACE), self._edited)), default=None)

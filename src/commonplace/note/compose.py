@@ -10,7 +10,7 @@ from typing import Any
 
 from commonplace.errors import InvalidInput
 from commonplace.note import frontmatter
-from commonplace.note.model import GLOBAL, INBOX, MEMORY_KEYS, OLD_PHASES, ORGANIZED, Note
+from commonplace.note.model import GLOBAL, INBOX, MEMORY_KEYS, OLD_PHASES, ORGANIZED, Note, united
 
 _FIRST = ("id", "title", "type", "permalink", "tags", "created_at")
 
@@ -30,13 +30,16 @@ def compose_note(
     """
     own, rows, body = _parts(content)
     extra = {key: value for key, value in (metadata or {}).items() if key not in ("title", "type")}
-    before, old_rows = _readable_parts(old)
+    try:
+        before, old_rows, _ = _parts(old)
+    except InvalidInput:
+        before, old_rows = {}, []
     rows += [(key, text) for key, text in old_rows if key not in own and not (key == "created" and keep)]
     named = [*_listed(own.get("tags")), *_listed(extra.pop("tags", None)), *tags]
     own = before | own
-    united = _united(named or _listed(own.get("tags")))
+    listed = united(named or _listed(own.get("tags")))
     fixed = {key: value for key, value in (keep or {}).items() if value is not None}
-    put: dict[str, Any] = {"title": title, "type": type or own.get("type") or "note", "tags": united or None}
+    put: dict[str, Any] = {"title": title, "type": type or own.get("type") or "note", "tags": listed or None}
     defaults = {"permalink": permalink, "created_at": created}
     written = dict(rows)
     lines: list[str] = []
@@ -69,9 +72,7 @@ def _parts(content: str) -> tuple[dict[str, Any], list[tuple[str, str]], str]:
         ) from None
     rows = frontmatter.entries(yaml_text)
     try:  # whether the lines alone say what they said among the others: an anchor may be elsewhere
-        is_whole = [key for key, _ in rows] == list(own) and all(
-            frontmatter.parse(text) == {k: own[k]} for k, text in rows
-        )
+        is_whole = [frontmatter.parse(text) for _, text in rows] == [{key: value} for key, value in own.items()]
     except ValueError:
         is_whole = False
     if not is_whole:
@@ -79,25 +80,9 @@ def _parts(content: str) -> tuple[dict[str, Any], list[tuple[str, str]], str]:
     return own, rows, content[body_at:]
 
 
-def _readable_parts(text: str) -> tuple[dict[str, Any], list[tuple[str, str]]]:
-    """(values, lines by key) of a file's frontmatter; none of one that is not valid YAML."""
-    try:
-        return _parts(text)[:2]
-    except InvalidInput:
-        return {}, []
-
-
 def _listed(value: Any) -> list[str]:
     each = value.split(",") if isinstance(value, str) else value if isinstance(value, (list, tuple)) else ()
     return [str(one) for one in each if one is not None and not isinstance(one, (list, dict))]
-
-
-def _united(tags: Sequence[str]) -> list[str]:
-    found: dict[str, str] = {}
-    for tag in tags:
-        if text := tag.strip().lstrip("#").strip():
-            found.setdefault(text.casefold(), text)
-    return list(found.values())
 
 
 def compose_memory(
@@ -112,7 +97,7 @@ def compose_memory(
     digest = hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
     phase = phase or (INBOX if category == INBOX else ORGANIZED)
     values = (
-        id, digest, phase, category, scope, _united(tags), source or "manual", created, updated or created, expires,
+        id, digest, phase, category, scope, united(tags), source or "manual", created, updated or created, expires,
         access_count, list(links), version,
     )  # fmt: skip
     header = {key: value for key, value in zip(MEMORY_KEYS, values, strict=True) if value != []}

@@ -15,8 +15,7 @@ from commonplace.note.frontmatter import is_crlf, parse, set_keys, split
 from commonplace.note.grammar import scan
 from commonplace.note.model import Heading
 
-_NEAR = 0.75
-"""How alike two headings are when one is taken for a misspelling of the other."""
+_NEAR = 0.75  # how alike two headings are when one is taken for a misspelling of the other
 _HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*")
 _BLANK_LINES = re.compile(r"(?:[ \t]*\r?\n)+")
 _SEARCH_EFFORT = 50_000_000
@@ -77,12 +76,7 @@ class Append:
     text: str
 
     def apply(self, text: str) -> Edited:
-        newline, fresh = _breaks(text, self.text)
-        body_at = split(text).body_at
-        ends = text.endswith("\n") or (len(text) <= body_at and body_at <= 1)
-        start = text if ends else text + newline
-        tail = newline if ends and not fresh.endswith("\n") else ""
-        return Edited(start + fresh + tail, _line_at(start, len(start)))
+        return _inserted(text, len(text), self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +86,7 @@ class Prepend:
     text: str
 
     def apply(self, text: str) -> Edited:
-        newline, fresh = _breaks(text, self.text)
-        at = split(text).body_at
-        before = text[:at] if at <= 1 or text[at - 1] == "\n" else text[:at] + newline
-        tail = "" if fresh.endswith("\n") else newline
-        return Edited(before + fresh + tail + text[at:], _line_at(before, len(before)))
+        return _inserted(text, split(text).body_at, self.text, ends=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +105,7 @@ class FindReplace:
         CountMismatch."""
         if not self.find:
             raise InvalidInput("Parameter `find_text` must not be empty. Give the exact text to replace.")
-        _, find = _breaks(text, self.find)
-        _, replace = _breaks(text, self.replace)
+        find, replace = breaks(text, self.find)[1], breaks(text, self.replace)[1]
         found = text.count(find)
         if found != self.expected or not found:
             raise CountMismatch(found, self.expected, _lines_of(text, find))
@@ -139,11 +128,15 @@ class ReplaceSection:
 
     def apply(self, text: str) -> Edited:
         """Raises SectionError when several headings match, or none does and one is nearly it."""
-        newline, fresh = _breaks(text, self.text)
+        newline, fresh = breaks(text, self.text)
         sections = _Sections(text)
         heading = sections.find(self.section)
         if heading is None:
-            _check_no_near_miss(self.section, [each.text for each in sections.headings])
+            from difflib import get_close_matches  # 3 ms, for missing headings only
+
+            known, name = [each.text for each in sections.headings], _named(self.section)[1].casefold()
+            if get_close_matches(name, [each.casefold() for each in known], 1, _NEAR):
+                raise SectionError(self.section, headings=known)
             return _section_at_end(text, self.section, fresh, newline)
         start, end = sections.inside(heading)
         body = _without_heading(fresh, heading.level, heading.text)
@@ -204,7 +197,7 @@ class AddItem:
 
     def apply(self, text: str) -> Edited:
         """Raises SectionError when several headings match."""
-        newline, fresh = _breaks(text, self.item)
+        newline, fresh = breaks(text, self.item)
         sections = _Sections(text)
         heading = sections.find(self.section)
         if heading is None:
@@ -265,30 +258,16 @@ class _Sections:
 
     def inside(self, heading: Heading) -> tuple[int, int]:
         """Start and end of the text under a heading, blank lines at its end left out."""
-        start, end = self.offset(heading.line + 1), len(self.text)
         below = (each.line for each in self.headings if each.line > heading.line and each.level <= heading.level)
-        if line := next(below, 0):
-            end = self.offset(line)
+        start, end = self.offset(heading.line + 1), self.offset(next(below, len(self._starts) + 1))
         kept = self.text[start:end].rstrip(" \t\r\n")
-        if not kept:
-            return start, start
         line_end = self.text.find("\n", start + len(kept), end)
-        return start, end if line_end < 0 else line_end + 1
+        return start, start if not kept else end if line_end < 0 else line_end + 1
 
 
 def _named(section: str) -> tuple[int, str]:
-    """(level or 0, text) of a section's name."""
     match = _HEADING.fullmatch(section.strip())
     return (len(match[1]), match[2]) if match else (0, section.strip())
-
-
-def _check_no_near_miss(section: str, headings: list[str]) -> None:
-    """Raises SectionError when one of the headings is `section` but for a slip of the pen."""
-    from difflib import get_close_matches  # 3 ms, for missing headings only
-
-    name = _named(section)[1].casefold()
-    if get_close_matches(name, [each.casefold() for each in headings], 1, _NEAR):
-        raise SectionError(section, headings=headings)
 
 
 def _without_heading(fresh: str, level: int, name: str) -> str:
@@ -308,16 +287,17 @@ def _section_at_end(text: str, section: str, fresh: str, newline: str) -> Edited
     return Edited(before + added + ends, _line_at(before, len(before)), section_added=True)
 
 
-def _inserted(text: str, at: int, text_to_insert: str) -> Edited:
-    """Whole lines put in before offset `at`, the start of a line or the end of the text."""
-    newline, fresh = _breaks(text, text_to_insert)
-    ends = at == 0 or text[at - 1] == "\n"
-    before = text[:at] if ends else text[:at] + newline
-    tail = newline if ends and not fresh.endswith("\n") else ""
+def _inserted(text: str, at: int, fresh: str, ends: bool = False) -> Edited:
+    """Whole lines put in before offset `at`, the start of a line or the end of the text. With `ends` they end in a
+    line break, though the line before them has none."""
+    newline, fresh = breaks(text, fresh)
+    is_line = text[:at] in ("", "\ufeff") or text[at - 1] == "\n"
+    before = text[:at] if is_line else text[:at] + newline
+    tail = newline if (is_line or ends) and not fresh.endswith("\n") else ""
     return Edited(before + fresh + tail + text[at:], _line_at(before, len(before)))
 
 
-def _breaks(text: str, fresh: str) -> tuple[str, str]:
+def breaks(text: str, fresh: str) -> tuple[str, str]:
     """The line break to insert into `text`, and `fresh` with its own line breaks made alike."""
     if not is_crlf(text):
         return "\n", fresh
@@ -350,7 +330,6 @@ def _lines_of(text: str, part: str, *, overlapping: bool = False) -> list[int]:
 
 
 def _first_difference(before: str, after: str) -> int:
-    """The first line that differs, 1 when none does."""
     if before == after:
         return 1
     old, new = before.split("\n"), after.split("\n")

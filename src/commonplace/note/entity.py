@@ -151,8 +151,10 @@ class EntityText:
     @property
     def relations(self) -> list[Relation]:
         """The relations among the items of `Relations`, in order."""
-        found = [_relation_of(text, line) for section, line, text in self._items if section == RELATIONS]
-        return [each for each in found if each is not None]
+        items = [(line, text) for section, line, text in self._items if section == RELATIONS]
+        found = [(text, read_relation(text, line)) for line, text in items
+                 if text[0] != "[" and ("[[" in text or '`"' in text)]  # fmt: skip
+        return [each for text, each in found if each is not None and (each.target or "`" in text)]
 
     def add_observations(self, texts: Sequence[str]) -> None:
         """Put items after the last one of `Observations`. Raises ValueError when they would not read back."""
@@ -229,21 +231,18 @@ class EntityText:
         own = [line for name, line, _ in self._items if name == section]
         if own:
             return _end(max(own) - 1, lines, self._starts()), fresh
-        if heading := self._heading(section):
-            return self._after_heading(heading.line - 1, fresh, lines)
+        if heading := self._heading(section):  # below the text of a section that has no items
+            at = heading.line - 1
+            end = min((each.line - 1 for each in self._headings if each.line - 1 > at), default=len(lines))
+            last = max(line for line in range(at, end) if line == at or lines[line].strip())
+            blanks = end - last - 1
+            after = [""] if end < len(lines) and blanks < 2 else []
+            return (last + 2, [*fresh, *after]) if blanks else (last + 1, ["", *fresh, *after])
         fresh = ["## " + _TITLES[section], *([""] if fresh else []), *fresh]
         below = self._heading(RELATIONS) if section == OBSERVATIONS else None
         at = below.line - 1 if below else len(lines)
         before = [] if at == 0 or not lines[at - 1].strip() else [""]
         return at, [*before, *fresh, *([""] if below else [])]
-
-    def _after_heading(self, at: int, fresh: list[str], lines: list[str]) -> tuple[int, list[str]]:
-        """Below the text of a section that has no items."""
-        end = min((each.line - 1 for each in self._headings if each.line - 1 > at), default=len(lines))
-        last = max(line for line in range(at, end) if line == at or lines[line].strip())
-        blanks = end - last - 1
-        below = [""] if end < len(lines) and blanks < 2 else []
-        return (last + 2, [*fresh, *below]) if blanks else (last + 1, ["", *fresh, *below])
 
     def _drop(self, numbers: set[int]) -> None:
         if not numbers:
@@ -254,7 +253,6 @@ class EntityText:
         self._read()
 
     def _starts(self) -> set[int]:
-        """The lines, from 0, in which an item or a heading begins."""
         return {line - 1 for _, line, _ in self._items} | {each.line - 1 for each in self._headings}
 
 
@@ -286,12 +284,6 @@ def _agree(found: Sequence[object], wanted: Sequence[object]) -> None:
     """The change must read back as meant: an open comment or code block in the note could swallow it."""
     if list(found) != list(wanted):
         raise ValueError("an open comment, code block or nested list is in the way")
-
-
-def _relation_of(text: str, line: int) -> Relation | None:
-    """The relation an item of `Relations` is, None when it is none."""
-    found = read_relation(text, line) if text[0] != "[" and ("[[" in text or '`"' in text) else None
-    return found if found is not None and (found.target or "`" in text) else None
 
 
 def _lines(text: str) -> list[str]:

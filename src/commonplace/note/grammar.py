@@ -34,8 +34,7 @@ _SIGNS = re.compile(r"`+|<!--|%%|\\[!-/:-@\[-`{-~]")
 _CLOSERS = {"<!--": "-->", "%%": "%%"}
 STRUCTURED, MOST = 4_000_000, 10_000
 """How many characters of a note are read for observations, relations and headings, and about how many of each kind."""
-_ELSEWHERE = 1 << 30
-"""The depth of a paragraph that ends in a blockquote: open, but of no list item."""
+_ELSEWHERE = 1 << 30  # the depth of a paragraph that ends in a blockquote: open, but of no list item
 
 Found = tuple[list[Observation], list[Relation], list[Heading]]
 ListItem = tuple[str, int, str]
@@ -187,7 +186,6 @@ class _Lines:
             self.offsets.pop()
 
     def _close(self, depth: int) -> None:
-        """End the paragraph, and the list items deeper than `depth`."""
         self._flush()
         del self.offsets[depth:]
         self.para, self.bare = -1, False

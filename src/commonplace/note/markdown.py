@@ -25,6 +25,7 @@ from commonplace.note.model import (
     SCOPE,
     Note,
     Relation,
+    united,
 )
 
 _NAMESPACE_URL = bytes.fromhex("6ba7b8119dad11d180b400c04fd430c8")
@@ -130,14 +131,6 @@ def _texts(value: Any) -> list[str]:
     return [text for one in each if (text := one.strip() if type(one) is str else _text(one))]
 
 
-def _tags(value: Any) -> tuple[str, ...]:
-    found: dict[str, str] = {}
-    for tag in _texts(value):
-        if tag[0] != "#" or (tag := tag.lstrip("#").strip()):
-            found.setdefault(tag.casefold(), tag)
-    return tuple(found.values())
-
-
 def _moment(note: Note, value: Any) -> datetime | None:
     """A written time as aware UTC; None with a warning when it is none."""
     text = _text(value)
@@ -175,7 +168,7 @@ def _setter(name: str, read: Callable[[Any], Any]) -> Callable[[Note, Any], None
 
 _READERS: dict[str, Callable[[Note, Any], None]] = {
     "aliases": _setter("aliases", lambda value: tuple(dict.fromkeys(_texts(value)))),
-    "tags": _setter("tags", _tags),
+    "tags": _setter("tags", lambda value: tuple(united(_texts(value)))),
     "links": _setter("links", lambda value: tuple(dict.fromkeys(_texts(value)))),
     "source": _setter("source", lambda value: _text(value) or None),
     "locked": _setter("locked", lambda value: _text(value).lower() == "true"),

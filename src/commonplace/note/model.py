@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -119,6 +119,15 @@ class Provenance:
 def least(*trusts: str) -> str:
     """The least of some values of TRUST."""
     return min(trusts, key=TRUST.index)
+
+
+def united(tags: Iterable[str]) -> list[str]:
+    """The tags without leading `#`, each once whatever its case, as first written."""
+    found: dict[str, str] = {}
+    for tag in tags:
+        if text := tag.strip().lstrip("#").strip():
+            found.setdefault(text.casefold(), text)
+    return list(found.values())
 
 
 @dataclass(slots=True)

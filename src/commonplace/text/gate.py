@@ -168,7 +168,6 @@ def example(text: str) -> str:
 
 
 def _passes(text: str, check: str, least: float) -> bool:
-    """Whether a match is what its shape suggests."""
     if check == "luhn":
         return _luhn(text)
     if check == "entropy":
@@ -186,6 +185,5 @@ def entropy(text: str) -> float:
 
 
 def _luhn(text: str) -> bool:
-    """Whether the last digit of a card number checks the others."""
     digits = [int(each) for each in reversed(text) if each.isdigit()]
     return (sum(digits[::2]) + sum(sum(divmod(2 * each, 10)) for each in digits[1::2])) % 10 == 0

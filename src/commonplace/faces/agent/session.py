@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
 _META_PREFIX = "commonplace/"
 _SOFT_CODES = ("invalid", "timeframe")
-_FIRST = 50
-"""Hits looked at for a context before all of them are."""
+_FIRST = 50  # hits looked at for a context before all of them are
 
 
 @dataclass(frozen=True, slots=True)

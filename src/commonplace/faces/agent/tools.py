@@ -11,7 +11,7 @@ from commonplace.engine import memory_rows
 from commonplace.errors import Ambiguous, InvalidInput, NotFound
 from commonplace.faces.arguments import Arguments
 from commonplace.faces.reply import Reply
-from commonplace.note.model import CATEGORY_PROJECT, GLOBAL, Draft
+from commonplace.note.model import CATEGORY_PROJECT, Draft
 from commonplace.query import day, memory_query
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _PREVIEW = 120
 _MOST = 1_000_000_000
+_GIVEN = ("category", "scope", "tags", "source", "valid_from", "valid_until")
 
 
 def answer(tool: str, memory: Memory, arguments: Arguments) -> Reply:
@@ -33,27 +34,17 @@ def answer(tool: str, memory: Memory, arguments: Arguments) -> Reply:
 
 def _success(value: Any, **metadata: Any) -> Reply:
     """The reply with `value` as JSON without blanks, keys sorted, non-ASCII as it is; a text stands for itself."""
-    dumped = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-    meta = {f"commonplace/{key}": each for key, each in metadata.items()}
-    return Reply(value if isinstance(value, str) else dumped, meta=meta or None)
+    if not isinstance(value, str):
+        value = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return Reply(value, meta={f"commonplace/{key}": each for key, each in metadata.items()} or None)
 
 
 def _write(memory: Memory, arguments: Arguments) -> Reply:
-    content = arguments["content"]
-    if not content.strip():
+    if not arguments["content"].strip():
         raise InvalidInput("content is required")
-    draft = Draft(
-        content,
-        project=CATEGORY_PROJECT,
-        category=arguments.get("category"),
-        scope=arguments.get("scope", GLOBAL),
-        tags=arguments.get("tags", []),
-        source=arguments.get("source"),
-        valid_from=arguments.get("valid_from"),
-        valid_until=arguments.get("valid_until"),
-        supersedes=[memory.memory_id(each).id for each in arguments.get("supersedes", [])],
-    )
-    note = memory.write(draft)
+    given = {name: arguments[name] for name in _GIVEN if name in arguments}
+    old = [memory.memory_id(each).id for each in arguments.get("supersedes", [])]
+    note = memory.write(Draft(arguments["content"], project=CATEGORY_PROJECT, supersedes=old, **given))
     expires = stamp(note.expires) if note.expires else ""
     return _success({"id": note.id, "phase": note.phase, "scope": note.scope, "expires": expires}, id=note.id)
 
@@ -98,22 +89,11 @@ def _smart_search(memory: Memory, arguments: Arguments) -> Reply:
     results, marks = [], memory.validity_marks([each.note for each in found.best])
     for each in found.best:
         content, info = memory_rows.content_of(memory, each.note), each.note
-        hit = {
-            "id": info.id,
-            "content": content,
-            "phase": info.phase,
-            "category": info.category,
-            "scope": info.scope,
-            "source": info.source,
-            "tags": list(info.tags),
-            "score": each.score,
-            "matched_tokens": each.matched,
-            "preview": content if len(content) <= _PREVIEW else content[:_PREVIEW] + "...",
-        }
-        if info.row in marks:
-            hit["validity"] = marks[info.row]
-        if info.suspicious:
-            hit["suspicious"] = list(info.suspicious)
+        hit = {name: getattr(info, name) for name in ("id", "phase", "category", "scope", "source")}
+        hit |= {"content": content, "tags": list(info.tags), "score": each.score, "matched_tokens": each.matched}
+        hit["preview"] = content if len(content) <= _PREVIEW else content[:_PREVIEW] + "..."
+        hit |= {"validity": marks[info.row]} if info.row in marks else {}
+        hit |= {"suspicious": list(info.suspicious)} if info.suspicious else {}
         results.append(hit)
     counts = {"returned": len(results), "tokens": found.tokens, "total_scored": found.total}
     return _success({"query": query, "results": results, **counts}, count=len(results))

@@ -37,14 +37,11 @@ Puts = dict[str, "tuple[str, File | None]"]
 
 def is_bank_id(text: str) -> bool:
     """Whether `text` can be a bank's id, or one part of a file's path."""
+    has_length = 0 < len(text) <= _ID_LENGTH and len(text.encode()) <= NAME_BYTES
     return (
-        0 < len(text) <= _ID_LENGTH
-        and text[0] not in ". "
-        and ".." not in text
+        has_length and text[0] not in ". " and ".." not in text and text not in SKIPPED_FOLDERS
         and all(map(_is_allowed, text))
-        and len(text.encode()) <= NAME_BYTES
-        and text not in SKIPPED_FOLDERS
-    )
+    )  # fmt: skip
 
 
 def _is_allowed(sign: str) -> bool:
@@ -176,13 +173,13 @@ class Bank:
 
     def load(self, known: BankFiles | None) -> BankFiles:
         """All files as they are now; `known` itself when it still holds. Raises as `Files.notes`."""
-        stamps = self.stamps()
-        if known is not None and known.stamps == stamps and not known.unreadable:
+        stamps, known = self.stamps(), known or BankFiles()
+        if known.stamps == stamps and not known.unreadable:
             return known
         loaded = BankFiles()
         for path in in_order(self.kind, list(stamps)):
             try:
-                if known is not None and path in known.texts and known.stamps[path] == stamps[path]:
+                if path in known.texts and known.stamps[path] == stamps[path]:
                     loaded.texts[path] = known.texts[path]
                 else:
                     file = self.files.read(path)
@@ -200,10 +197,8 @@ class Bank:
     def info(self) -> BankInfo:
         """Name and description as recorded, else from the id."""
         name, description = (self.record().get(key) for key in ("name", "description"))
-        return BankInfo(
-            name if isinstance(name, str) and name else title_case(self.id),
-            description if isinstance(description, str) else "",
-        )
+        name = name if isinstance(name, str) and name else title_case(self.id)
+        return BankInfo(name, description if isinstance(description, str) else "")
 
     def first_files(self, info: BankInfo, moment: datetime) -> Puts:
         """All files of the new bank, its record last."""
@@ -241,14 +236,12 @@ class Bank:
     def last_change(self, stamps: Iterable[Stamp]) -> str:
         """When the newest of the files with these stamps was changed, UTC in whole seconds; for a bank without
         files, when it was made."""
-        times = [each.mtime_ns for each in stamps]
-        moment = EPOCH + timedelta(seconds=max(times, default=0) // 1_000_000_000)
-        if not times:
-            try:
-                moment = parse_stamp(str(self.record().get("created_at"))).replace(microsecond=0)
-            except ValueError:
-                pass
-        return stamp(moment)
+        if times := [each.mtime_ns for each in stamps]:
+            return stamp(EPOCH + timedelta(seconds=max(times) // 1_000_000_000))
+        try:
+            return stamp(parse_stamp(str(self.record().get("created_at"))).replace(microsecond=0))
+        except ValueError:
+            return stamp(EPOCH)
 
 
 def _record_text(row: dict[str, Any], repository: Repository | None) -> str:

@@ -15,7 +15,8 @@ from commonplace.clock import stamp
 from commonplace.faces.arguments import has_surrogate
 from commonplace.faces.bank.bank import bank_data, is_target, template_files
 from commonplace.faces.texts import text_file
-from commonplace.note.frontmatter import is_crlf, split
+from commonplace.note.edit import breaks
+from commonplace.note.frontmatter import split
 from commonplace.note.grammar import scan
 from commonplace.text.tokens import words
 
@@ -25,8 +26,7 @@ if TYPE_CHECKING:
 OPERATIONS = ("append", "replace", "insert")
 BY_RULES, BY_LLM = "rule-based", "llm"
 DEFAULT = "default"
-_FREE_FOLDERS = ("doc/", "notes/")
-"""Where a language model may choose files that are in no template."""
+_FREE_FOLDERS = ("doc/", "notes/")  # where a language model may choose files that are in no template
 _CATEGORY_LENGTH, _MOST_CONCEPTS, _MOST_SIMILAR = 40, 10, 3
 _POSITION = re.compile(r"(#{1,6})(?:[ \t]+(.*?)(?:[ \t]+#+)?)?[ \t]*")
 _BLANK_START = re.compile(r"(?:[ \t]*\r?\n)+")
@@ -72,21 +72,18 @@ def categorise(text: str) -> tuple[str, float]:
     title = next((line.strip() for line in text.splitlines() if line.strip()), "").lstrip("#").strip()
     hits = _hits(title)
     named = next((name for name in hits if _compiled(rf"\b{name}\b").search(title)), None)
-    most = max(hits, key=lambda name: hits[name])
+    most = max(hits, key=hits.__getitem__)
     if named is not None:
         own = max(hits[named], 1)
         return (named, 1.0) if hits[most] <= own else (most, round(hits[most] / (own + hits[most]), 2))
-    for name in hits:
-        if hits[name]:
-            return name, 0.9
+    if first := next((name for name in hits if hits[name]), None):
+        return first, 0.9
     counts = _hits(text)
-    best = max(counts, key=lambda name: counts[name])
-    total = sum(counts.values())
+    best, total = max(counts, key=counts.__getitem__), sum(counts.values())
     return (best, round(counts[best] / total, 2)) if total else (DEFAULT, 0.0)
 
 
 def _hits(text: str) -> dict[str, int]:
-    """How often the patterns of each category occur in `text`."""
     return {name: sum(len(each.findall(text)) for each in found) for name, found in category_patterns().items()}
 
 
@@ -170,13 +167,12 @@ def _checked_answer(answer: Any, kind: str, texts: Mapping[str, str], content: s
 
 
 def _lines(text: str) -> set[str]:
-    """The lines of a text that are not blank, without list and quote signs."""
     return {_LIST_OR_QUOTE_SIGNS.sub("", line).strip() or line.strip() for line in text.splitlines() if line.strip()}
 
 
 def append_block(text: str, block: str) -> str:
     """`text` with `block` at its end after one empty line; it ends with exactly one line break."""
-    newline, block = _same_breaks(text, block)
+    newline, block = breaks(text or block, block)
     before = text.rstrip("\r\n")
     return (before + 2 * newline if before else "") + block.rstrip("\r\n") + newline
 
@@ -187,18 +183,19 @@ def insert_in_section(text: str, position: str, block: str) -> str:
     A section's own text ends before the next heading of any level. The first heading of exactly this text counts,
     else the first that differs only in case. A missing section is added at the end.
     """
-    newline, block = _same_breaks(text, block)
+    newline, block = breaks(text or block, block)
     if blank := _BLANK_START.match(block):
         block = block[blank.end() :]
     block = _without_blank_end(block)
     level, name = parse_position(position)
     headings = scan(text, split(text).body_at)[2]
-    fitting = [each for each in headings if level in (0, each.level)]
-    found = [each for each in fitting if each.text.strip() == name]
-    found = found or [each for each in fitting if each.text.strip().casefold() == name.casefold()]
-    if not found:
+    fitting = [
+        each for each in headings if level in (0, each.level) and each.text.strip().casefold() == name.casefold()
+    ]
+    found = next((each for each in fitting if each.text.strip() == name), fitting[0] if fitting else None)
+    if found is None:
         return append_block(text, f"{'#' * (level or 2)} {name}{2 * newline}{block}")
-    end = next((each.line for each in headings if each.line > found[0].line), None)
+    end = next((each.line for each in headings if each.line > found.line), None)
     rest = "" if end is None else text.split("\n", end - 1)[-1]
     before = _without_blank_end(text.removesuffix(rest))
     return before + 2 * newline + block + newline + (newline + rest if rest else "")
@@ -211,14 +208,6 @@ def parse_position(position: str) -> tuple[int, str]:
     return (len(match[1]), (match[2] or "").strip()) if match else (0, line)
 
 
-def _same_breaks(text: str, block: str) -> tuple[str, str]:
-    """The line break of `text` (of `block` where there is no text yet), and `block` with its own made alike."""
-    if not is_crlf(text) and (text or not is_crlf(block)):
-        return "\n", block
-    return "\r\n", block.replace("\r\n", "\n").replace("\n", "\r\n")
-
-
 def _without_blank_end(text: str) -> str:
-    """`text` without the line break and the blank lines at its end."""
     end = text.find("\n", len(text.rstrip(" \t\r\n")))
     return text if end < 0 else text[:end].removesuffix("\r")

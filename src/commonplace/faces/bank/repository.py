@@ -35,9 +35,9 @@ def find_repository(path: str) -> Repository | None:
         exists = os.path.lexists(start)
     except ValueError:
         return None
-    roots = (each for each in (start, *start.parents) if os.path.exists(each / ".git"))
-    root = next(roots, None) if exists else None
-    return None if root is None else _repository(str(root))
+    roots = (str(each) for each in (start, *start.parents) if exists and os.path.exists(each / ".git"))
+    root = next(roots, None)
+    return None if root is None else _repository(root)
 
 
 def _repository(root: str) -> Repository:
@@ -61,7 +61,6 @@ def _repository(root: str) -> Repository:
 
 
 def _origin(git_folder: str) -> str | None:
-    """The URL of the remote `origin`."""
     inside = False
     for line in _text(os.path.join(git_folder, "config")).splitlines():
         if section := _SECTION.match(line):

@@ -122,13 +122,14 @@ def _tool(state: ServerState, definition: dict[str, Any], run: Run) -> Tool:
     required = [key for key in schema.get("required", ()) if key not in ("bank_type", "bank_id")]
 
     def answer(memory: Memory, arguments: Arguments) -> Reply:
-        try:
-            with state.lock:
+        with state.lock:
+            try:
                 data = run(state, memory, arguments)
-        except InvalidInput:
-            raise
-        except CommonplaceError as error:
-            return _refusal(state, memory, error if isinstance(error, BankError) else _failed(name, _reason_of(error)))
+            except InvalidInput:
+                raise
+            except CommonplaceError as error:
+                refused = error if isinstance(error, BankError) else _failed(name, _reason_of(error))
+                return _refusal(state, memory, refused)
         return Reply(json.dumps(data, ensure_ascii=False, indent=2), data)
 
     accepts = {"properties": types, "required": required}
@@ -137,13 +138,11 @@ def _tool(state: ServerState, definition: dict[str, Any], run: Run) -> Tool:
 
 
 def _refusal(state: ServerState, memory: Memory, error: BankError) -> Reply:
-    with state.lock:
-        before = state.failures_of(error.bank)
-        if error.bank is not None:
-            severity = "warning" if error.code == "content_processing_failed" else "error"
-            state.add_failure(error.bank, default_rules().redacted(str(error)), severity, memory.clock(), error.kept)
     told = {"status": "error", "error": str(error), "code": error.code, "details": error.details}
-    data = {**told, "previous_errors": before}
+    data = {**told, "previous_errors": state.failures_of(error.bank)}
+    if error.bank is not None:
+        severity = "warning" if error.code == "content_processing_failed" else "error"
+        state.add_failure(error.bank, default_rules().redacted(str(error)), severity, memory.clock(), error.kept)
     return Reply(json.dumps(data, ensure_ascii=False, indent=2), data, is_error=True)
 
 
@@ -168,7 +167,6 @@ def _check_kind(tool: str, kind: str) -> None:
 
 
 def _list(state: ServerState, memory: Memory, arguments: Arguments) -> dict[str, Any]:
-    """All banks, or those of one kind, latest change first. Writes nothing."""
     if wanted := arguments.get("bank_type"):
         _check_kind("list", wanted)
     defaults = {"global": "Global conversation memory", "project": "Project {}", "code": "Code for {}"}
@@ -184,12 +182,15 @@ def _list(state: ServerState, memory: Memory, arguments: Arguments) -> dict[str,
 
 
 def _activate(state: ServerState, memory: Memory, arguments: Arguments) -> dict[str, Any]:
-    """Open the bank the arguments name or lead to, and make it the active one."""
     kind, id, repository = _chosen(memory, arguments)
     bank = Bank(memory, kind, id)
     try:
         if not bank.exists():
-            bank.create(_new_info(bank, arguments, repository), memory.clock())
+            name = arguments.get("project_name") or "" if kind == "project" else ""
+            name = " ".join("".join(sign if sign.isprintable() else " " for sign in name).split())
+            name = repository.name if repository is not None else name or title_case(id)
+            info = BankInfo(name, (arguments.get("project_description") or "").strip(), repository)
+            bank.create(info, memory.clock())
         elif repository is not None and arguments.get("bank_id") in (None, *banks.AUTO):
             try:
                 bank.claim(repository)
@@ -208,11 +209,10 @@ def _activate(state: ServerState, memory: Memory, arguments: Arguments) -> dict[
     count = token_count(files.texts.values())
     _log.debug("activated %s, about %d tokens, %s", bank.key, count, "in memory" if hit else "read from disk")
     cache = {"cache_hit": hit, "approximate_tokens": count, "optimization_recommended": count > banks.MANY_TOKENS}
-    last_updated = bank.last_change(files.stamps.values())
-    info = {"type": kind, "id": id, "files": list(files.texts), "last_updated": last_updated, "cache_info": cache}
+    shown = {"type": kind, "id": id, "files": list(files.texts)}
     return {
         "status": "success",
-        "bank_info": info,
+        "bank_info": shown | {"last_updated": bank.last_change(files.stamps.values()), "cache_info": cache},
         "content": dict(files.texts),
         "custom_instructions": _instructions(bank, repository),
         "previous_errors": state.failures_of(bank.key),
@@ -226,14 +226,12 @@ def _chosen(memory: Memory, arguments: Arguments) -> tuple[str, str, Repository 
     if kind is None:
         raise _missing("bank_type", "activate")
     _check_kind("activate", kind)
-    id = arguments.get("bank_id", "auto" if by_alias else None)
+    id, path = arguments.get("bank_id", "auto" if by_alias else None), arguments.get("current_path")
     if id is None:
         raise _missing("bank_id", "activate")
-    path = arguments.get("current_path")
     may_be_code = kind == "code" or (by_alias and kind == "project")
     repository = find_repository(path) if path and may_be_code else None
-    if repository is not None:
-        kind = "code"
+    kind = kind if repository is None else "code"
     if id in banks.AUTO:
         id = _detected(memory, kind, arguments, repository, by_alias)
     if not is_bank_id(id):
@@ -260,22 +258,12 @@ def _detected(memory: Memory, kind: str, arguments: Arguments, repository: Repos
     return next((id for id, is_own in owned.items() if is_own), unowned)
 
 
-def _new_info(bank: Bank, arguments: Arguments, repository: Repository | None) -> BankInfo:
-    name = arguments.get("project_name") or "" if bank.kind == "project" else ""
-    name = " ".join("".join(sign if sign.isprintable() else " " for sign in name).split())
-    if repository is not None:
-        name = repository.name
-    description = (arguments.get("project_description") or "").strip()
-    return BankInfo(name or title_case(bank.id), description, repository)
-
-
 def _instructions(bank: Bank, repository: Repository | None) -> dict[str, Any]:
     data = banks.bank_data("instructions")
     prompts, git = data["prompts"], ""
-    if repository is not None and repository.branch:
-        git = f"\n{Template(prompts['branch']).substitute(branch=repository.branch)}\n"
-    elif repository is not None and repository.commit:
-        git = f"\n{Template(prompts['detached']).substitute(commit=repository.commit)}\n"
+    if repository is not None and (repository.branch or repository.commit):
+        form = Template(prompts["branch" if repository.branch else "detached"])
+        git = f"\n{form.safe_substitute(branch=repository.branch, commit=repository.commit)}\n"
     name = repository.name if repository is not None else bank.info().name
     values = {"type": bank.kind, "id": bank.id, "name": name, "rules": data["rules"][bank.kind].strip(), "git": git}
     shown = {"memory_bank_automation": "automation", f"{bank.kind}_default": bank.kind}
@@ -287,7 +275,6 @@ def _instructions(bank: Bank, repository: Repository | None) -> dict[str, Any]:
 
 
 def _update(state: ServerState, memory: Memory, arguments: Arguments) -> dict[str, Any]:
-    """Check, find the file if none is named, write, answer."""
     kind, id = _meant(state, arguments)
     bank = Bank(memory, kind, id)
     try:
@@ -411,7 +398,6 @@ def _write(state: ServerState, memory: Memory, bank: Bank, placed: Placement, ar
 
 
 def _puts(memory: Memory, bank: Bank, placed: Placement, files: BankFiles) -> Puts:
-    """The files to write: the one the update is about, then those of a new bank."""
     if placed.target in files.unreadable:
         raise _unloaded(placed.target, files.unreadable[placed.target], bank)
     fresh = {} if bank.exists() else bank.first_files(bank.info(), memory.clock())
@@ -435,16 +421,14 @@ def _unloaded(path: str, why: str, bank: Bank) -> BankError:
 
 
 def _dump(state: ServerState, memory: Memory, bank: Bank, texts: Mapping[str, str]) -> str:
-    """What a developer wants to see of the bank (contract 003, 8)."""
     texts = {path: texts[path] for path in banks.in_order(bank.kind, list(texts))}
-    metrics = {
-        "total_tokens": token_count(texts.values()),
-        "bank_tokens": {path: token_count([text]) for path, text in texts.items()},
-        "timestamp": stamp(memory.clock().replace(microsecond=0)),
-    }
     data = {
         "cache": texts,
-        "metrics": metrics,
+        "metrics": {
+            "total_tokens": token_count(texts.values()),
+            "bank_tokens": {path: token_count([text]) for path, text in texts.items()},
+            "timestamp": stamp(memory.clock().replace(microsecond=0)),
+        },
         "processing_path": {each: state.methods[bank.key, each] for each in (placement.BY_LLM, placement.BY_RULES)},
         "error_history": state.failures_of(bank.key, _FAILURES_KEPT, every=True),
     }

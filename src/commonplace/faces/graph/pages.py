@@ -23,12 +23,9 @@ from commonplace.faces.arguments import Arguments
 if TYPE_CHECKING:
     from commonplace.engine.graph_verbs import Graph
 
-_BATCH = 200
-"""Entities whose observations are read together."""
-_FRAME = 200
-"""Characters of a page beside its items and its cursor."""
-_LEAST_ITEM = 30
-"""Characters an entity or a relation takes at least."""
+_BATCH = 200  # entities whose observations are read together
+_FRAME = 200  # characters of a page beside its items and its cursor
+_LEAST_ITEM = 30  # characters an entity or a relation takes at least
 Data = dict[str, Any]
 Position = list[int | str]
 """What orders the relations of one entity, whatever else comes or goes."""
@@ -126,7 +123,6 @@ class _Cursor(NamedTuple):
     seen: list[str] | None = None
 
     def text(self) -> str:
-        """As an opaque text."""
         text = json.dumps(list(self), separators=(",", ":"))
         return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
@@ -183,7 +179,6 @@ class GraphReply:
         return {"entities": entities, "relations": [relation_data(each) for each in self._relations]}
 
     def _entities(self, start: int) -> Iterator[tuple[int, Data]]:
-        """The entities from `start` on with the observations asked for; each with its number."""
         for at in range(start, len(self._keys), _BATCH):
             part = self._keys[at : at + _BATCH]
             for number, (key, texts) in enumerate(zip(part, self._graph.observations(part), strict=True), at):
@@ -296,7 +291,6 @@ class GraphReply:
 
 
 def _after(items: Sequence[_Item], position: Position | None = None) -> list[_Item]:
-    """The relations after `position`, in order."""
     return sorted(
         (item for item in items if position is None or (item.position or []) > position),
         key=lambda item: item.position or [],

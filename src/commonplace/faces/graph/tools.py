@@ -41,7 +41,6 @@ def _create_entities(graph: Graph, arguments: Arguments, form: Form) -> Reply:
 
 
 def _create_relations(graph: Graph, arguments: Arguments, form: Form) -> Reply:
-    """Answers with the relations that were new."""
     created = [relation_data(each) for each in graph.create_relations(_relations(arguments))]
     return Reply(form.text(created), {"relations": created})
 
@@ -59,7 +58,6 @@ def _add_observations(graph: Graph, arguments: Arguments, form: Form) -> Reply:
 
 
 def _delete(graph: Graph, arguments: Arguments, form: Form) -> Reply:
-    """Delete the entities, observations or relations the arguments list."""
     hint = _undone(graph, arguments) if form.teaches else ""
     if "entityNames" in arguments:
         what = "Entities"
@@ -108,7 +106,6 @@ def _misspelled(graph: Graph, names: Iterable[str]) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Names on one line, the first few."""
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return ", ".join(f'"{flat(name[:80])}"' for name in names[:_SHOWN]) + more
 
@@ -118,7 +115,6 @@ def _relations(arguments: Arguments) -> Sequence[GraphRelation]:
 
 
 def _search_nodes(graph: Graph, arguments: Arguments, form: Form) -> Reply:
-    """The entities that match, and every relation that touches one of them."""
     query = arguments["query"]
     keys = graph.ranked(query) if arguments.get("ranked") else graph.matching(query)
     return _reply(graph, keys, _touching(graph, {key.name for key in keys}), arguments, form)
@@ -166,7 +162,6 @@ def _walk(
 
 
 def _touching(graph: Graph, names: set[str]) -> list[GraphRelation]:
-    """The relations with an end among `names`."""
     return graph.relations(names) if names else []
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
@@ -11,7 +10,7 @@ from commonplace.errors import InvalidInput
 from commonplace.faces.arguments import Arguments
 from commonplace.faces.reply import Reply
 from commonplace.faces.texts import text_file
-from commonplace.faces.tool import Tool, Toolset
+from commonplace.faces.tool import Toolset, declared
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
@@ -42,10 +41,7 @@ class JsonFolder:
 
 def toolset(kept_in: Callable[[Memory], Entries] | None = None) -> Toolset:
     """The toolset `kv`; `kept_in` gives the place where a caller's entries are, else they are notes."""
-    tools = []
-    for each in json.loads(text_file("kv-tools.json")):
-        shown, run = (each["name"], each["description"], each["inputSchema"]), partial(_run, each["name"], kept_in)
-        tools.append(Tool(*shown, run, annotations=each["annotations"], contract="kv", refuse=_refuse))
+    tools = declared("kv-tools.json", lambda name: partial(_run, name, kept_in), contract="kv", refuse=_refuse)
     return Toolset("kv", tools, instructions=text_file("kv-instructions.md").strip())
 
 

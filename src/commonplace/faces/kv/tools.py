@@ -25,8 +25,7 @@ _SHOWN, _SHOWN_TIGHT = 500, 100
 """Characters of a text that is shown by its beginning, and in a reply where even that would be too long."""
 _MARK = "... [TRUNCATED at {} chars]"
 _MARK_ROOM = 30
-_MOST_RESULTS = 400
-"""More results than any reply has room for."""
+_MOST_RESULTS = 400  # more results than any reply has room for
 
 Fields = Mapping[str, Any]
 
@@ -206,7 +205,6 @@ def _natural(arguments: Arguments, name: str) -> int:
 
 
 def _success(fields: Fields, form: str) -> str:
-    """The reply with these fields; texts in it are shortened if it would be too long."""
     text = _worded(fields, form)
     return text if len(text) <= LIMIT else _worded({name: _cut(value, _SHOWN) for name, value in fields.items()}, form)
 
@@ -226,12 +224,10 @@ def _worded(fields: Fields, form: str) -> str:
 
 
 def _shown(name: str, value: Any) -> str:
-    """A field on one line; but the value of an entry as it is (contract 004)."""
     return str(value) if name == "value" else flat(str(value))
 
 
 def _cut(value: Any, most: int) -> Any:
-    """A text longer than `most` as its beginning and a mark; anything else as it is."""
     if not isinstance(value, str) or len(value) <= most:
         return value
     return value[: most - _MARK_ROOM] + _MARK.format(most)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from commonplace.errors import InvalidInput, NotFound, OutsideError
 from commonplace.faces.arguments import Arguments
-from commonplace.faces.notes.drop_in_replies import identity, json_reply, text_reply
+from commonplace.faces.notes.drop_in_replies import either, identity, is_json, json_reply, text_reply
 from commonplace.faces.notes.drop_in_times import Times
 from commonplace.faces.notes.read_tools import search_query
 from commonplace.faces.notes.replies import body_of, day, short
@@ -22,52 +22,49 @@ if TYPE_CHECKING:
     from commonplace.faces.notes.vault import Vault
     from commonplace.faces.tool import Tool
 
-_PAGES = 50
-_PAGE = {"page": 1, "page_size": 10}
+_KINDS = {"entity", "observation", "relation"}
 
 
-def missing_note(args: Arguments, memory: Memory, shown: str, as_json: bool) -> Reply:
+def _page(args: Arguments) -> tuple[int, int]:
+    return (1 if args.get("page") is None else args["page"],
+            10 if args.get("page_size") is None else args["page_size"])  # fmt: skip
+
+
+def missing_note(args: Arguments, memory: Memory, shown: str) -> Reply:
     """What read_note says of a note there is not: related ones, or how to look further."""
     name, size = args["identifier"], args.get("page_size") or 10
-    text = name.removeprefix("memory://").replace("/", " ").strip()
-    hits = memory.search(
-        Query(text=text, projects=(args["project"],)), limit=size, offset=((args.get("page") or 1) - 1) * size
-    )
-    if as_json:
-        blank: dict[str, Any] = dict.fromkeys(("title", "permalink", "file_path", "content", "frontmatter"))
-        blank |= {"error": "NOTE_NOT_FOUND", "message": f"Note not found: {name}"}
-        if hits:
-            blank["related_results"] = [identity(hit.note) for hit in hits]
-        return json_reply(blank)
+    query = Query(text=name.removeprefix("memory://").replace("/", " ").strip(), projects=(args["project"],))
+    hits = memory.search(query, limit=size, offset=((args.get("page") or 1) - 1) * size)
+    data: dict[str, Any] = dict.fromkeys(("title", "permalink", "file_path", "content", "frontmatter"))
+    data |= {"error": "NOTE_NOT_FOUND", "message": f"Note not found: {name}"}
     head = f'# Note Not Found in {shown}: "{name}"\n\n'
     if not hits:
-        return text_reply(
+        return either(
+            args, data,
             f'{head}No note matches "{name}" in {shown}. To look further, try '
             f'`search_notes(query="{name}", project="{shown}")` or `recent_activity(timeframe="7d", '
-            f'project="{shown}")`. If the user wants this note created, use `write_note`.\n'
-        )
+            f'project="{shown}")`. If the user wants this note created, use `write_note`.\n',
+        )  # fmt: skip
     rows = [
         f"## {number}. {hit.note.title}\n- **Type**: entity\n- **Permalink**: {hit.note.permalink}\n"
         for number, hit in enumerate(hits, 1)
     ]
-    end = f'Read one with `read_note(identifier="<permalink>", project="{shown}")`, or search further.\n'
-    return text_reply(f'{head}No exact match for "{name}" in {shown}. Related notes:\n\n' + "\n".join([*rows, end]))
+    rows.append(f'Read one with `read_note(identifier="<permalink>", project="{shown}")`, or search further.\n')
+    text = f'{head}No exact match for "{name}" in {shown}. Related notes:\n\n' + "\n".join(rows)
+    return either(args, data | {"related_results": [identity(hit.note) for hit in hits]}, text)
 
 
-def line_range(args: Arguments, note: Note, as_json: bool) -> Reply:
+def line_range(args: Arguments, note: Note) -> Reply:
     """Numbered lines `start_line` to `end_line`."""
     rows, first = note.text.split("\n"), args.get("start_line") or 1
     rows = rows[:-1] if rows[-1] == "" else rows
     last = min(args.get("end_line") or len(rows), len(rows))
-    if first < 1 or (args.get("end_line") or first) < first:
-        raise InvalidInput(f"end_line must be >= start_line >= 1, got {first} and {args.get('end_line')}")
     wanted, more = rows[first - 1 : last], last < len(rows)
-    if not as_json:
-        return text_reply("\n".join(f"{number}: {row}" for number, row in enumerate(wanted, first)))
     data = identity(note) | {"content": "\n".join(wanted), "frontmatter": note.header, "start_line": first}
     data |= {"end_line": last, "total_lines": len(rows), "has_more": more}
     data |= {"next_start_line": last + 1 if more else None}
-    return json_reply(data | {"next_end_line": min(len(rows), last + last - first + 1) if more else None})
+    data |= {"next_end_line": min(len(rows), last + last - first + 1) if more else None}
+    return either(args, data, "\n".join(f"{number}: {row}" for number, row in enumerate(wanted, first)))
 
 
 def node(kind: str, path: str, title: str | None, permalink: str | None, changed: str | None) -> dict[str, Any]:
@@ -88,17 +85,13 @@ def check_inside(address: str) -> None:
 def directory(args: Arguments, memory: Memory, reply: Reply) -> Reply:
     """The reply to list_directory, from our own."""
     data, name, glob = reply.data or {}, args.get("dir_name") or "/", args.get("file_name_glob")
-    depth, as_json = args.get("depth") or 1, args.get("output_format") == "json"
+    depth, page, size = args.get("depth") or 1, args.get("page") or 1, args.get("page_size") or 50
     if reply.is_error and data.get("code") != "not_found":
         return Reply(reply.text, {"result": reply.text}, is_error=True)
-    entries = [] if reply.is_error else data["entries"]
-    nodes = [
-        node(each["kind"], each["path"], each.get("title"), each.get("permalink"), each.get("changed"))
-        for each in entries
-    ]
-    total, more = (0, False) if reply.is_error else (data["total"], data["more"])
-    page, size = args.get("page") or 1, args.get("page_size") or 50
-    if as_json:
+    found = [[each.get(key) for key in ("kind", "path", "title", "permalink", "changed")]
+             for each in data.get("entries", ())]  # fmt: skip
+    nodes, total, more = [node(*each) for each in found], data.get("total", 0), data.get("more", False)
+    if is_json(args):
         return json_reply({"nodes": nodes, "page": page, "page_size": size, "total": total, "has_more": more})
     if not total:
         return text_reply(f"No files found in directory '{name}'" + (f" matching '{glob}'" if glob else ""))
@@ -125,14 +118,14 @@ def directory(args: Arguments, memory: Memory, reply: Reply) -> Reply:
 
 def found(args: Arguments, memory: Memory, vault: Vault, tool: Tool, own: Arguments) -> Reply:
     """The reply to search_notes: notes, or with `entity_types` the observations and relations of those that match."""
-    page, size = (default if args.get(name) is None else args[name] for name, default in _PAGE.items())
+    page, size = _page(args)
     if page < 1 or size < 1:
         raise InvalidInput(f"page and page_size must be >= 1, got {page} and {size}")
     times = Times.of(args)
     words = (own.get("query") or "").strip()
     facts_only = args.get("categories") or times
     types = set(args.get("entity_types") or (["observation"] if facts_only else ["entity"]))
-    if unknown := types - {"entity", "observation", "relation"}:
+    if unknown := types - _KINDS:
         raise InvalidInput(f"Invalid entity_types: {', '.join(unknown)}. They are entity, observation, relation.")
     filters = [name for name in own if name.endswith(("types", "tags", "status", "filters", "categories", "date"))]
     if not words and not times and not any(own.get(name) for name in filters):
@@ -152,7 +145,7 @@ def found(args: Arguments, memory: Memory, vault: Vault, tool: Tool, own: Argume
     total = hits.total if whole else len(rows)
     rows = rows if whole else rows[(page - 1) * size : page * size]
     more = page * size < total
-    if args.get("output_format") == "json":
+    if is_json(args):
         sums = {"current_page": page, "page_size": size, "total": total, "total_is_exact": True, "has_more": more}
         return json_reply({"results": rows, **sums, **({"temporal_applied": True} if times else {})})
     shown = "all projects" if several else vault.shown(args["project"])
@@ -178,8 +171,7 @@ def entity_row(memory: Memory, hit: Hit) -> dict[str, Any]:
     """A note as a search finds it."""
     note = hit.note
     row = {"title": note.title, "type": "entity", "permalink": note.permalink, "matched_chunk": hit.passage}
-    content = body_of(memory, note)[:1000]
-    row |= _found_in(hit) | {"content": content}
+    row |= _found_in(hit) | {"content": body_of(memory, note)[:1000]}
     return row | {"metadata": {"note_type": note.type, "tags": list(note.tags)}}
 
 
@@ -243,10 +235,9 @@ def check_url(url: str) -> None:
 
 def context(args: Arguments, memory: Memory, shown: str) -> Reply:
     """The reply to build_context; without `output_format` it is JSON there."""
-    page, size = (default if args.get(name) is None else args[name] for name, default in _PAGE.items())
+    (page, size), depth = _page(args), args.get("depth") or 1
     most = 10 if args.get("max_related") is None else args["max_related"]
-    depth = args.get("depth") or 1
-    limits = (("page", page, 1, 10**9), ("page_size", size, 1, _PAGES), ("max_related", most, 0, 100))
+    limits = (("page", page, 1, 10**9), ("page_size", size, 1, 50), ("max_related", most, 0, 100))
     for name, value, least, greatest in (*limits, ("depth", depth, 1, 5)):
         if not least <= value <= greatest:
             raise InvalidInput(f"{name} must be between {least} and {greatest}, got {value}.")
@@ -264,27 +255,27 @@ def context(args: Arguments, memory: Memory, shown: str) -> Reply:
     meta = {"uri": url.removeprefix("memory://"), "depth": depth, "timeframe": frame, "primary_count": len(entries)}
     facts = sum(len(each.get("observations", ())) for each in entries)
     meta |= {"related_count": related, "total_results": len(entries) + related, "total_observations": facts}
-    more = page * size < total
     if args.get("output_format") != "text":
-        return json_reply({"results": entries, "metadata": meta, "page": page, "page_size": size, "has_more": more})
+        paging = {"page": page, "page_size": size, "has_more": page * size < total}
+        return json_reply({"results": entries, "metadata": meta, **paging})
     if not entries:
         return text_reply(f"No results found for '{meta['uri']}' in project '{shown}'.")
     blocks = []
     for each in entries:
-        primary = each["primary_result"]
-        rows = [f"## {primary['title']}", f"permalink: {primary['permalink']}"]
+        primary, title = each["primary_result"], each["primary_result"]["title"]
+        rows = [f"## {title}", f"permalink: {primary['permalink']}"]
         rows += ["", primary["content"]] if primary.get("content") else []
-        if each.get("observations"):
-            rows += ["", "### Observations", *(f"- [{o['category']}] {o['content']}" for o in each["observations"])]
-        relations = [r for r in each["related_results"] if r["type"] == "relation"]
-        if relations:
-            rows += ["", "### Relations"]
-        for one in relations:
-            mine = one["from_entity"] == primary["title"]
-            arrow = f"{one['relation_type']} [[{one['to_entity'] or one['to_name']}]]"
-            rows.append(f"- {arrow}" if mine else f"- [[{one['from_entity']}]] {arrow}")
-        near = [r for r in each["related_results"] if r["type"] == "entity"]
-        rows += ["", "### Related", *(f"- [[{r['title']}]] ({r['permalink']})" for r in near)] if near else []
+        relations = [
+            ("" if one["from_entity"] == title else f"[[{one['from_entity']}]] ")
+            + f"{one['relation_type']} [[{one['to_entity'] or one['to_name']}]]"
+            for one in each["related_results"] if one["type"] == "relation"
+        ]  # fmt: skip
+        near = [
+            f"[[{one['title']}]] ({one['permalink']})" for one in each["related_results"] if one["type"] == "entity"
+        ]
+        said = [f"[{one['category']}] {one['content']}" for one in each.get("observations", ())]
+        for heading, listed in (("Observations", said), ("Relations", relations), ("Related", near)):
+            rows += ["", f"### {heading}", *(f"- {one}" for one in listed)] if listed else []
         blocks.append("\n".join(rows))
     title = entries[0]["primary_result"]["title"] if len(entries) == 1 else meta["uri"]
     foot = f"*{len(entries)} primary, {related} related | depth={depth} | project: {shown}*"
@@ -295,33 +286,24 @@ def _context_entry(
     memory: Memory, info: NoteInfo, depth: int, since: datetime | None, most: int, is_compact: bool
 ) -> dict[str, Any]:
     known = memory.context(info, depth=depth, since=since, limit=most)
-    primary = _entity(info)
-    if not is_compact:
-        primary["content"] = body_of(memory, info)
-    facts = [] if is_compact else known.observations
-    observations = [
-        {
-            "type": "observation",
-            "category": each.category or "note",
-            "content": each.content,
-            "file_path": info.path,
-            "created_at": info.created,
-        }
-        for each in facts
-    ]
+    primary, place = _entity(info), {"file_path": info.path, "created_at": info.created}
     related: list[dict[str, Any]] = []
-    row: dict[str, Any]
     for edge in known.edges:
         other = edge.note
-        out = edge.direction == "out"
-        ends = (info.title, other.title if other else None) if out else (edge.target, info.title)
-        row = {"type": "relation", "title": edge.type, "relation_type": edge.type, "from_entity": ends[0]}
-        row |= {"to_entity": ends[1], "to_name": edge.target if out else info.title, "file_path": info.path}
-        row["created_at"] = info.created
-        related.append(row | {"permalink": f"{info.permalink}/{edge.type}/{other.permalink if other else edge.target}"})
+        row: dict[str, Any] = {"type": "relation", "title": edge.type, "relation_type": edge.type}
+        if edge.direction == "out":
+            row |= {"from_entity": info.title, "to_entity": other.title if other else None, "to_name": edge.target}
+        else:
+            row |= {"from_entity": edge.target, "to_entity": info.title, "to_name": info.title}
+        end = other.permalink if other else edge.target
+        related.append(row | place | {"permalink": f"{info.permalink}/{edge.type}/{end}"})
     related = [*related, *(_entity(each.note) for each in known.reached)][: most or 0]
-    shown = {} if is_compact else {"observations": observations}
-    return {"primary_result": primary, **shown, "related_results": related}
+    if is_compact:
+        return {"primary_result": primary, "related_results": related}
+    facts = [{"type": "observation", "category": each.category or "note", "content": each.content, **place}
+             for each in known.observations]  # fmt: skip
+    primary["content"] = body_of(memory, info)
+    return {"primary_result": primary, "observations": facts, "related_results": related}
 
 
 def _entity(info: NoteInfo) -> dict[str, Any]:
@@ -341,32 +323,28 @@ def _at_least_a_day(frame: str) -> str:
 
 def recent(args: Arguments, memory: Memory, shown: str) -> Reply:
     """The reply to recent_activity."""
-    frame = args.get("timeframe") or "7d"
-    page, size = (default if args.get(name) is None else args[name] for name, default in _PAGE.items())
+    frame, (page, size) = args.get("timeframe") or "7d", _page(args)
     if page < 1 or size < 1 or size > 100:
         what = f"page must be >= 1, got {page}" if page < 1 else f"page_size must be between 1 and 100, got {size}"
         raise InvalidInput(what)
     if (depth := args.get("depth")) is not None and not 1 <= depth <= 5:
         raise InvalidInput(f"depth must be between 1 and 5, got {depth}")
     kinds = args.get("type") or []
-    kinds = [kinds] if isinstance(kinds, str) else list(kinds)
-    if unknown := {str(each).lower() for each in kinds} - {"entity", "observation", "relation", ""}:
+    wanted = {str(each).lower() for each in ([kinds] if isinstance(kinds, str) else kinds) if each} or {"entity"}
+    if unknown := wanted - {*_KINDS, ""}:
         raise InvalidInput(f"Invalid type: {', '.join(unknown)}. Valid types: entity, observation, relation.")
-    wanted = {str(each).lower() for each in kinds if each} or {"entity"}
-    infos, total, _ = memory.recent(
-        _at_least_a_day(frame), projects=(args["project"],), limit=size, offset=(page - 1) * size
-    )
+    since, offset = _at_least_a_day(frame), (page - 1) * size
+    infos, total, _ = memory.recent(since, projects=(args["project"],), limit=size, offset=offset)
     rows: list[dict[str, Any]] = [recent_row(each) for each in infos] if "entity" in wanted else []
-    facts: list[tuple[str, dict[str, Any]]] = []
+    facts: list[str] = []
     for info in infos:
+        said = {"observation": [one.content for one in memory.observations(info)] if "observation" in wanted else []}
+        edges = memory.outgoing(info) if "relation" in wanted else ()
+        said["relation"] = [f"[[{info.title}]] → {edge.type} → [[{edge.target}]]" for edge in edges]
         place = {"permalink": info.permalink, "file_path": info.path, "created_at": info.created}
-        for one in memory.observations(info) if "observation" in wanted else ():
-            facts.append((one.content, {"type": "observation", "title": one.content, **place}))
-        for edge in memory.outgoing(info) if "relation" in wanted else ():
-            text = f"[[{info.title}]] → {edge.type} → [[{edge.target}]]"
-            facts.append((text, {"type": "relation", "title": text, **place}))
-    rows += [row for _, row in facts]
-    if args.get("output_format") == "json":
+        rows += [{"type": kind, "title": text, **place} for kind, texts in said.items() for text in texts]
+        facts += [text for texts in said.values() for text in texts]
+    if is_json(args):
         return json_reply(rows)
     head = f"## Recent Activity: {shown} ({frame})"
     if not rows and page > 1:
@@ -383,7 +361,7 @@ def recent(args: Arguments, memory: Memory, shown: str) -> Reply:
             folder = info.path.rpartition("/")[0]
             lines.append(f"  • {info.title}{f' ({folder})' if folder else ''} [id: {info.id}]")
     if facts:
-        lines += [f"\n**🔍 Recent Observations & Connections ({len(facts)}):**", *(f"  • {text}" for text, _ in facts)]
+        lines += [f"\n**🔍 Recent Observations & Connections ({len(facts)}):**", *(f"  • {text}" for text in facts)]
     count, more = len(rows), page * size < total
     end = f"Showing {count} items (page {page}). Use page={page + 1} to see more." if more else f"{count} items found."
     return text_reply("\n".join([*lines, f"\n**Activity Summary:** {end}"]))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from commonplace.errors import InvalidInput
 from commonplace.faces.arguments import Arguments
-from commonplace.faces.notes.drop_in_replies import json_reply, text_reply
+from commonplace.faces.notes.drop_in_replies import either
 from commonplace.faces.reply import Reply
 from commonplace.index.rows import NoteInfo
 from commonplace.query import Query
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from commonplace.faces.notes.vault import Vault
     from commonplace.faces.tool import Tool
 
-_USUAL, _ALWAYS = 0.25, 0.95
-"""Share of notes that have a field: to suggest it, to require it."""
+_USUAL, _ALWAYS = 0.25, 0.95  # share of notes that have a field: to suggest it, to require it
 
 
 def _notes(memory: Memory, project: str, kind: str) -> list[NoteInfo]:
@@ -31,7 +30,6 @@ def _notes(memory: Memory, project: str, kind: str) -> list[NoteInfo]:
 
 
 def _fields(memory: Memory, info: NoteInfo) -> Counter[str]:
-    """How often a note has each field."""
     names = [each.category or "note" for each in memory.observations(info)]
     return Counter([*names, *(edge.type for edge in memory.outgoing(info) if edge.type != "links_to")])
 
@@ -55,7 +53,7 @@ def _declared(header: dict[str, Any]) -> dict[str, bool]:
 
 
 def _error(args: Arguments, text: str) -> Reply:
-    return json_reply({"error": text}) if args.get("output_format") == "json" else text_reply(f"# {text}")
+    return either(args, {"error": text}, f"# {text}")
 
 
 def validate(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
@@ -87,13 +85,10 @@ def validate(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply
     counts = {"total_notes": len(results), "total_entities": len(infos)}
     counts |= {"valid_count": sum(each["passed"] for each in results)}
     counts |= {f"{name}_count": sum(bool(each[f"{name}s"]) for each in results) for name in ("warning", "error")}
-    if args.get("output_format") == "json":
-        return json_reply({"note_type": kind, **counts, "results": results})
-    rows = [
-        f"- {each['note_identifier']}: {'; '.join(each['warnings'] + each['errors']) or 'valid'}" for each in results
-    ]
-    head = f"# Schema Validation: {kind or 'all types'}\n\n{counts['valid_count']} of {len(results)} notes valid\n"
-    return text_reply("\n".join([head, *rows]))
+    rows = [f"# Schema Validation: {kind or 'all types'}\n\n{counts['valid_count']} of {len(results)} notes valid\n"]
+    for each in results:
+        rows.append(f"- {each['note_identifier']}: {'; '.join(each['warnings'] + each['errors']) or 'valid'}")
+    return either(args, {"note_type": kind, **counts, "results": results}, "\n".join(rows))
 
 
 def infer(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
@@ -111,19 +106,13 @@ def infer(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
     suggested = {**dict.fromkeys(required, "string"), **{f"{name}?": "string" for name in optional}}
     data: dict[str, Any] = {"note_type": kind, "notes_analyzed": len(infos), "suggested_schema": suggested}
     data |= {"suggested_required": required, "suggested_optional": optional}
-    if args.get("output_format") == "json":
-        fields = [{"name": name, "percentage": round(share, 3)} for name, share in shares.items()]
-        return json_reply(
-            data | {"field_frequencies": fields, "excluded": [each for each in shares if each not in usual]}
-        )
-    rows = [f"  {name}: {type}" for name, type in suggested.items()]
-    return text_reply(
-        "\n".join([f"# Schema for {kind}, from {len(infos)} notes", "", f"entity: {kind}", "schema:", *rows])
-    )
+    data["field_frequencies"] = [{"name": name, "percentage": round(share, 3)} for name, share in shares.items()]
+    data["excluded"] = [each for each in shares if each not in usual]
+    head = [f"# Schema for {kind}, from {len(infos)} notes", "", f"entity: {kind}", "schema:"]
+    return either(args, data, "\n".join([*head, *(f"  {name}: {type}" for name, type in suggested.items())]))
 
 
 def _shares(memory: Memory, infos: list[NoteInfo]) -> dict[str, float]:
-    """The share of the notes that have each field, the most usual first."""
     counts = Counter(name for info in infos for name in _fields(memory, info))
     return {name: count / len(infos) for name, count in counts.most_common()}
 
@@ -138,9 +127,11 @@ def diff(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
     shares = _shares(memory, infos)
     new = [name for name, share in shares.items() if name not in declared and share >= _USUAL]
     rare = [name for name in declared if shares.get(name, 0.0) < _USUAL]
-    if args.get("output_format") == "json":
-        data = {"note_type": kind, "schema_found": True, "new_fields": [{"name": name} for name in new]}
-        return json_reply(data | {"dropped_fields": [{"name": name} for name in rare], "cardinality_changes": []})
+    data = {"note_type": kind, "schema_found": True, "new_fields": [{"name": name} for name in new]}
+    data |= {"dropped_fields": [{"name": name} for name in rare], "cardinality_changes": []}
     listed = [f"- not in the schema: {name} ({shares[name]:.0%} of notes)" for name in new]
     listed += [f"- rarely used: {name}" for name in rare]
-    return text_reply("\n".join([f"# Schema drift: {kind}", "", *(listed or ["None."])]))
+    return either(args, data, "\n".join([f"# Schema drift: {kind}", "", *(listed or ["None."])]))
+
+
+TOOLS = {"schema_validate": validate, "schema_infer": infer, "schema_diff": diff}

@@ -36,13 +36,12 @@ _SIGN = re.compile(r"([\w.-]+)\s*(>=|<=|=|>|<)\s*(.*)", re.ASCII)
 _KEY = re.compile(r"[\w-]+(\.[\w-]+)*", re.ASCII)
 _QUOTED = re.compile(r'"(?:\\.|[^"\\])*"')
 _OPERATORS = {">": "$gt", ">=": "$gte", "<": "$lt", "<=": "$lte"}
-_SECTION = re.compile(r"(.*?)(?:\[(\d+)\])?")
 
 
-def _between(args: Arguments, name: str, default: int, most: int, least: int = 1) -> int:
+def _between(args: Arguments, name: str, default: int, most: int) -> int:
     value: int = default if args.get(name) is None else args[name]
-    if value < least:
-        raise InvalidInput(f"{name} must be >= {least}, got {value}")
+    if value < 1:
+        raise InvalidInput(f"{name} must be >= 1, got {value}")
     if value > most:
         raise InvalidInput(f"{name} must be <= {most}, got {value}")
     return value
@@ -75,24 +74,20 @@ def _route(vault: Vault, memory: Memory, args: Arguments, path: str = "") -> tup
 
 def _placed(row: dict[str, Any], prefix: str) -> dict[str, Any]:
     """`row` with its paths as the same tools take them again."""
-    if prefix and row.get("file_path"):
-        row["file_path"] = f"{prefix}/{row['file_path']}"
-    if prefix and row.get("directory_path"):
-        row["directory_path"] = f"/{prefix}{row['directory_path']}"
+    for key, before in (("file_path", f"{prefix}/"), ("directory_path", f"/{prefix}")):
+        if prefix and row.get(key):
+            row[key] = before + row[key]
     return row
 
 
 def _cat(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
-    """A note's text, or the lines, the section or the tokens of it that are asked for."""
     first, last, section = args.get("start_line"), args.get("end_line"), args.get("section")
     ranged, most = first is not None or last is not None, args.get("max_tokens")
     whole_text = args.get("include_frontmatter") is not False
     if section is not None and ranged:
         raise InvalidInput("cat: 'section' cannot be combined with start_line/end_line.")
-    if most is not None:
-        _between(args, "max_tokens", 1, 10**9)
-    if first is not None:
-        _between(args, "start_line", 1, 10**9)
+    for name in ("max_tokens", "start_line"):
+        _between(args, name, 1, 10**9)
     if last is not None and last < (first or 1):
         raise InvalidInput(f"end_line must be >= start_line, got {last}")
     if most is not None and ranged and not whole_text:
@@ -102,17 +97,17 @@ def _cat(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
         raise InvalidInput(f"cat: '{args['identifier']}' names a project, not a note. ls shows what is in it.")
     note = memory.read(path, project=project)
     data = _placed(replies.identity(note), prefix) | {"content": note.text, "frontmatter": note.header}
-    lines, begin = note.text.splitlines(), note.text[: note.body_at].count("\n") + 1
+    lines, begin = note.text.splitlines(), first or 1
     if section is not None:
         found, begin, last = _section(note, len(lines), section)
         data |= {"section": found, "frontmatter": None}
     elif most is not None:
-        begin, data["frontmatter"] = first or (begin if last is None else 1), None
+        data["frontmatter"] = None
+        if not ranged:
+            begin = note.text[: note.body_at].count("\n") + 1
     elif not whole_text:
         data["content"] = note.text[note.body_at :].strip("\n")
-        lines, begin = data["content"].splitlines(), first or 1
-    else:
-        begin = first or 1
+        lines = data["content"].splitlines()
     if section is None and most is None and not ranged:
         return data_reply(data)
     if begin > len(lines):
@@ -165,7 +160,6 @@ def _section(note: Note, total: int, wanted: str) -> tuple[str, int, int]:
 
 
 def _grep(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
-    """The notes that hold words; with `context_lines` the lines that hold the text."""
     pattern, around, most = args["pattern"], args.get("context_lines"), args.get("max_matches")
     if not pattern.strip():
         raise InvalidInput("pattern must not be empty")
@@ -181,13 +175,12 @@ def _grep(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
     project, _, _ = _route(vault, memory, args)
     hits = memory.search(Query(text=pattern, projects=(project,)), limit=size, offset=(page - 1) * size)
     if around is None:
-        return data_reply(_results([reading.entity_row(memory, hit) for hit in hits], hits.total, page, size))
+        return _results([reading.entity_row(memory, hit) for hit in hits], hits.total, page, size)
     rows = [_matches(memory, hit.note, pattern, around, most) for hit in hits]
-    return data_reply(_results(rows, hits.total, page, size) | {"pagination_scope": "search_candidates"})
+    return _results(rows, hits.total, page, size, pagination_scope="search_candidates")
 
 
 def _matches(memory: Memory, info: NoteInfo, pattern: str, around: int, most: int) -> dict[str, Any]:
-    """The lines of a note that hold `pattern` in any case, with the lines around them."""
     lines = memory.read(info, count=False).text.splitlines()
     at = [number for number, line in enumerate(lines, 1) if pattern.casefold() in line.casefold()]
     windows: list[dict[str, Any]] = []
@@ -204,24 +197,22 @@ def _matches(memory: Memory, info: NoteInfo, pattern: str, around: int, most: in
     return row | {"windows": windows, "next_match_line": at[most] if len(at) > most else None}
 
 
-def _results(rows: list[dict[str, Any]], total: int, page: int, size: int) -> dict[str, Any]:
+def _results(rows: list[dict[str, Any]], total: int, page: int, size: int, **more: str) -> Reply:
     sums = {"current_page": page, "page_size": size, "total": total, "total_is_exact": True}
-    return {"results": rows, **sums, "has_more": page * size < total}
+    return data_reply({"results": rows, **sums, "has_more": page * size < total, **more})
 
 
 def _ls(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
-    """What is in a folder; at the root, without a project, the projects."""
-    page, size = _page(args, 50)
     path = (args.get("path") or "/").strip("/")
-    if not path and not (vault.only or args.get("project") or args.get("project_id")):
-        names = sorted(slug(name) for name, _ in vault.projects(memory))
-        shown = {slug(name): name for name, _ in vault.projects(memory)}
-        nodes = [
-            {"name": shown[name], "directory_path": f"/{name}", "permalink": name, "type": "directory"}
-            for name in names[(page - 1) * size : page * size]
-        ]
-        return data_reply({"nodes": nodes, **_sums(page, size, len(names))})
-    return _listed(vault, memory, args, path, 1, None)
+    if path or vault.only or args.get("project") or args.get("project_id"):
+        return _listed(vault, memory, args, path, 1, None)
+    page, size = _page(args, 50)
+    shown = sorted((slug(name), name) for name, _ in vault.projects(memory))
+    nodes = [
+        {"name": name, "directory_path": f"/{link}", "permalink": link, "type": "directory"}
+        for link, name in shown[(page - 1) * size : page * size]
+    ]
+    return _nodes(nodes, page, size, len(shown))
 
 
 def _listed(vault: Vault, memory: Memory, args: Arguments, path: str, depth: int, glob: str | None) -> Reply:
@@ -234,15 +225,15 @@ def _listed(vault: Vault, memory: Memory, args: Arguments, path: str, depth: int
         entries, total = [], 0
     nodes = [_placed(reading.node(each.kind, each.path, each.title, each.permalink, each.changed), prefix)
              for each in entries]  # fmt: skip
-    return data_reply({"nodes": nodes, **_sums(page, size, total)})
+    return _nodes(nodes, page, size, total)
 
 
-def _sums(page: int, size: int, total: int) -> dict[str, Any]:
-    return {"page": page, "page_size": size, "total": total, "has_more": page * size < total}
+def _nodes(nodes: list[dict[str, Any]], page: int, size: int, total: int) -> Reply:
+    sums = {"page": page, "page_size": size, "total": total, "has_more": page * size < total}
+    return data_reply({"nodes": nodes, **sums})
 
 
 def _find(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
-    """Files by their names, or notes by their frontmatter."""
     meta, fields, depth = args.get("meta"), args.get("fields"), args.get("depth")
     path = (args.get("path") or "/").removeprefix("./").strip("/")
     if depth is not None and not 1 <= depth <= _DEEPEST:
@@ -274,7 +265,7 @@ def _find(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
             kept = ("title", "permalink", "file_path", "external_id", "updated_at")
             row = {key: row[key] for key in kept} | {"fields": {each: _value(header, each) for each in fields}}
         rows.append(row)
-    return data_reply(_results(rows, len(infos), page, size))
+    return _results(rows, len(infos), page, size)
 
 
 def _with_values(memory: Memory, project: str, wanted: dict[str, Any]) -> list[NoteInfo]:
@@ -352,7 +343,6 @@ def _operand(text: str, predicate: str) -> Any:
 
 
 def _tail(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
-    """The notes changed last."""
     most = _between(args, "lines", 10, _MOST_LINES)
     project, _, _ = _route(vault, memory, args)
     infos, _, _ = memory.recent(args.get("timeframe") or "7d", projects=(project,), limit=most)

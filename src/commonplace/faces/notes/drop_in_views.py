@@ -51,41 +51,40 @@ def read_content(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> R
         except CommonplaceError:
             raise InvalidInput(f"Resource not found: {path}") from None
     ending = name.rpartition(".")[2].lower()
-    try:
-        if ending in _IMAGES:
-            raise UnicodeError
-        text = data.decode("utf-8")
-        kind = _MIME.get(ending, "text/plain")
-        kind += "; charset=utf-8" if kind.startswith("text/") else ""
-        return data_reply({"type": "text", "text": text, "content_type": kind, "encoding": "utf-8"})
-    except UnicodeError:
-        pass
+    if ending not in _IMAGES:
+        try:
+            text, kind = data.decode("utf-8"), _MIME.get(ending, "text/plain")
+        except UnicodeError:
+            pass
+        else:
+            kind += "; charset=utf-8" if kind.startswith("text/") else ""
+            return data_reply({"type": "text", "text": text, "content_type": kind, "encoding": "utf-8"})
     if len(data) > _MOST_BYTES:
         return data_reply({"type": "error", "error": f"Document size {len(data)} bytes exceeds maximum allowed size"})
-    kind, is_image = _IMAGES.get(ending, "application/octet-stream"), ending in _IMAGES
+    kind = _IMAGES.get(ending, "application/octet-stream")
     source = {"type": "base64", "media_type": kind, "data": base64.b64encode(data).decode()}
-    return data_reply({"type": "image" if is_image else "document", "source": source})
+    return data_reply({"type": "image" if ending in _IMAGES else "document", "source": source})
 
 
-def openai_search(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
+def search(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
     """`search` for connectors that know only `search` and `fetch`."""
     hits = memory.search(Query(text=args["query"], projects=(args["project"],)), limit=10)
     rows = [{"id": hit.note.permalink, "title": hit.note.title, "url": hit.note.permalink} for hit in hits]
     return _wrapped({"results": rows, "total_count": len(rows), "query": args["query"]})
 
 
-def openai_fetch(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
+def fetch(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
     """The note that `search` gave an id of."""
     name = args["id"]
     try:
         note = memory.read(name, project=args["project"])
     except NotFound:
-        missing = missing_note({**args, "identifier": name}, memory, vault.shown(args["project"]), False).text
+        asked = {**args, "identifier": name, "output_format": "text"}
+        missing = missing_note(asked, memory, vault.shown(args["project"])).text
         data = {"id": name, "title": name.rpartition("/")[2].replace("-", " ").title(), "text": missing, "url": name}
         return _wrapped(data | {"metadata": {"error": "Document not found"}})
-    return _wrapped(
-        {"id": name, "title": note.title, "text": note.text, "url": name, "metadata": {"format": "markdown"}}
-    )
+    data = {"id": name, "title": note.title, "text": note.text, "url": name}
+    return _wrapped(data | {"metadata": {"format": "markdown"}})
 
 
 def _wrapped(data: dict[str, Any]) -> Reply:
@@ -93,11 +92,14 @@ def _wrapped(data: dict[str, Any]) -> Reply:
     return json_reply([{"type": "text", "text": json.dumps(data, ensure_ascii=False)}])
 
 
+TOOLS = {"read_content": read_content, "search": search, "fetch": fetch}
+
+
 def prompts_of(vault: Vault) -> list[Prompt]:
     """Our prompts, and those that program has besides."""
     about = ("project", "Only this project; without it the default one", False)
     frame = ("timeframe", "How far back, e.g. 1d or 1 week", False)
-    latest, start = partial(_recent_activity, vault), partial(_getting_started, vault)
+    latest, start = (partial(_activity, vault, f"basic-memory-{name}.md") for name in ("recent", "start"))
     return [
         *prompts.PROMPTS,
         Prompt("recent_activity", "What changed lately in a project.", latest, [frame, about]),
@@ -105,21 +107,12 @@ def prompts_of(vault: Vault) -> list[Prompt]:
     ]
 
 
-def _activity(vault: Vault, memory: Memory, args: dict[str, str]) -> tuple[str, str]:
-    """(that program's name of the project, what changed in it)."""
+def _activity(vault: Vault, file: str, memory: Memory, args: dict[str, str]) -> str:
+    """The text of `file` around what changed in a project."""
     project = vault.named(memory, {"project": args.get("project") or None})
     name = vault.shown(project)
-    return name, recent({"project": project, "timeframe": args.get("timeframe") or "7d"}, memory, name).text
-
-
-def _recent_activity(vault: Vault, memory: Memory, args: dict[str, str]) -> str:
-    name, activity = _activity(vault, memory, args)
-    return text_file("basic-memory-recent.md").format(project=name, activity=activity)
-
-
-def _getting_started(vault: Vault, memory: Memory, args: dict[str, str]) -> str:
-    name, activity = _activity(vault, memory, args)
-    return text_file("basic-memory-start.md").format(project=name, activity=activity)
+    activity = recent({"project": project, "timeframe": args.get("timeframe") or "7d"}, memory, name).text
+    return text_file(file).format(project=name, activity=activity)
 
 
 def templates_of(vault: Vault) -> list[Template]:

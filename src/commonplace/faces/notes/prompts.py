@@ -18,24 +18,20 @@ if TYPE_CHECKING:
 _LIMIT = 8000
 _NOTES, _OBSERVATIONS = 8, 3
 _FRAME = "7d"
-_VALUES = 100
-"""Values a completion has at most."""
+_VALUES = 100  # values a completion has at most
 
 
 def _continue_conversation(memory: Memory, args: dict[str, str]) -> str:
     """One message with the best notes for `topic`, or the latest ones. Raises TimeframeError."""
     topic, given = ((args.get(name) or "").strip() for name in ("topic", "timeframe"))
     frame = given or _FRAME
-    about = f' with "{short(topic, 200)}"' if topic else ""
-    hits = _search(memory, topic, frame)
-    found = (
-        f"{plural(hits.total, 'note')} changed in the time frame {frame}, the {'best' if topic else 'latest'} first:"
-    )
+    hits, which = _search(memory, topic, frame), "best" if topic else "latest"
+    found = f"{plural(hits.total, 'note')} changed in the time frame {frame}, the {which} first:"
     if topic and not hits and not given:  # an older note on the topic is better than none
         hits = _search(memory, topic, "")
         found = f"Nothing changed in the last {_FRAME}; {plural(hits.total, 'older note')}, the best first:"
-    searched = f" in the time frame {frame}" if given or not topic else ""
-    return _message(memory, "notes-continue.md", hits, found, about=about, frame=searched)
+    about, searched = f' with "{short(topic, 200)}"' if topic else "", f" in the time frame {frame}"
+    return _message(memory, "notes-continue.md", hits, found, about=about, frame=searched if given or not topic else "")
 
 
 def _search_knowledge_base(memory: Memory, args: dict[str, str]) -> str:
@@ -53,13 +49,11 @@ def _search(memory: Memory, text: str, frame: str) -> Hits:
     """The best notes for `text`, the latest without; only those changed in the time frame, if one is given."""
     query = parse(text, now=memory.clock(), zone=memory.settings.zone)
     since = memory.since(frame) if frame else None
-    return memory.search(
-        query.replace(after=max(filter(None, (since, query.after)), default=None)), limit=_NOTES, vetted=True
-    )
+    after = max(filter(None, (since, query.after)), default=None)
+    return memory.search(query.replace(after=after), limit=_NOTES, vetted=True)
 
 
 def _message(memory: Memory, name: str, hits: Hits, found: str, **words: str) -> str:
-    """The text of `name` around the notes found, within the limit."""
     if not hits:
         return TextTemplate(text_file("notes-nothing.md")).substitute(words).strip()
     frame = TextTemplate(text_file(name))
@@ -102,18 +96,13 @@ def _complete(memory: Memory, variable: str, beginning: str, others: dict[str, s
 
 _TIMEFRAME = ("timeframe", "Only notes changed since, e.g. 2h, 7d, 2026-11-01", False)
 PROMPTS = [
-    Prompt(
-        "continue_conversation",
-        "Take up earlier work again, with the notes that bear on it.",
-        _continue_conversation,
-        [("topic", "What to continue; without it the latest notes", False), _TIMEFRAME],
-    ),
-    Prompt(
-        "search_knowledge_base",
-        "Answer a question from the notes.",
-        _search_knowledge_base,
-        [("query", "Words to look for", True), _TIMEFRAME],
-    ),
-]
+    Prompt(name, about, render, [argument, _TIMEFRAME])
+    for name, about, render, argument in (
+        ("continue_conversation", "Take up earlier work again, with the notes that bear on it.", _continue_conversation,
+         ("topic", "What to continue; without it the latest notes", False)),
+        ("search_knowledge_base", "Answer a question from the notes.", _search_knowledge_base,
+         ("query", "Words to look for", True)),
+    )
+]  # fmt: skip
 _NOTE_URI, _NOTE = "memory://{project}/{+path}", "A note by project and path or permalink, percent-encoded."
 TEMPLATE = Template(_NOTE_URI, "note", _NOTE, "text/markdown", _read, _complete)

@@ -44,13 +44,11 @@ _SCHEME = "memory://"
 _HEADER_ROOM = 6000
 _REST, _WARNING, _LEAST = 160, 400, 1000
 """Characters read_note leaves for its last line and for a warning, and gives the content at least."""
-_SNIPPETS = (200, 100, 50)
-"""Characters of a snippet in the text; data holds it whole."""
+_SNIPPETS = (200, 100, 50)  # characters of a snippet in the text; data holds it whole
 _FILTERS = ("note_types", "tags", "categories", "status", "metadata_filters", "after_date")
 _MINUTE = "%Y-%m-%d %H:%M"
 _LINE, _CONTENT = 240, 2000
-_CONTEXT_TOKENS = 2000
-"""Tokens of a note's text in build_context, of four characters."""
+_CONTEXT_TOKENS = 2000  # tokens of a note's text in build_context, of four characters
 _SECTIONS = {
     "observations": ("Observations", "read_note shows them"),
     "relations": ("Relations", 'find them with search_notes "{title}"'),
@@ -73,27 +71,27 @@ def folder_named(memory: Memory, text: str, project: str | None) -> tuple[str, s
     Without `project`: the default project, else the project its first segment names. A leading `/` stands
     for the project's root. Raises ProjectNotFound, OutsideError, FolderNotFound.
     """
+
+    def is_folder(project: str, folder: str) -> bool:
+        try:
+            memory.directory(project, folder, limit=1)
+        except NotFound:
+            return False
+        return True
+
     name = memory.project(project).name if project is not None else memory.default_project
     path = (unquote(text.removeprefix(_SCHEME)) if text.startswith(_SCHEME) else text).strip()
     path = relative(path.lstrip("/"), name)  # `/` stands for the project's root
     if path in ("", "."):
         return name, ""
-    if _is_folder(memory, name, path):
+    if is_folder(name, path):
         return name, path
     first, _, rest = path.partition("/")
     for each in memory.projects if project is None else [memory.project(name)]:
-        if each.name.lower() == first.lower() and (not rest or _is_folder(memory, each.name, rest)):
+        if each.name.lower() == first.lower() and (not rest or is_folder(each.name, rest)):
             return each.name, rest
     entries = memory.directory(name, limit=20).entries
     raise FolderNotFound(short(text), name, [each.path for each in entries if each.kind == "folder"])
-
-
-def _is_folder(memory: Memory, project: str, folder: str) -> bool:
-    try:
-        memory.directory(project, folder, limit=1)
-    except NotFound:
-        return False
-    return True
 
 
 def read_note(memory: Memory, args: Arguments) -> Reply:
@@ -208,10 +206,9 @@ def recent_activity(memory: Memory, args: Arguments) -> Reply:
     marks = memory.validity_marks(infos)
     entries = [note_data(each) | _validity(marks, each) for each in infos]
     rows = [
-        f"{day(memory, each.changed, _MINUTE)}  {short(each.title)}  ({address(each)})"
-        + (f", {marks[each.row]}" if each.row in marks else "")
-        for each in infos
-    ]
+        ", ".join([f"{day(memory, info.changed, _MINUTE)}  {short(info.title)}  ({address(info)})",
+                   *_validity(marks, info).values()]) for info in infos
+    ]  # fmt: skip
     page, entries, rows = page.fit(entries, rows, args["as_json"])
     where = f" in {projects[0]}" if projects else ""
     head = f"# Changed since {day(memory, since, _MINUTE)}{where}: {plural(total, 'note')}"
@@ -255,9 +252,9 @@ def search_notes(memory: Memory, args: Arguments) -> Reply:
     entries = []
     for hit in found:
         note = hit.note
-        entry = {**note_data(note), "score": round(hit.score, 4), "snippet": hit.passage, "tags": list(note.tags)}
-        entries.append({**entry, "date": note.date or note.created, "source": note.source, "why": hit.why})
-        entries[-1] |= {"by": note.provenance.who, "trust": note.provenance.trust}
+        entry = note_data(note) | {"score": round(hit.score, 4), "snippet": hit.passage, "tags": list(note.tags)}
+        entry |= {"date": note.date or note.created, "source": note.source, "why": hit.why}
+        entries.append(entry | {"by": note.provenance.who, "trust": note.provenance.trust})
     for width in _SNIPPETS:  # a long page shows shorter snippets before it shows fewer hits
         blocks = [_hit_block(page.offset + n, hit, width) for n, hit in enumerate(found, 1)]
         if sum(map(len, blocks)) <= ROOM:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import accumulate
@@ -13,6 +13,7 @@ from commonplace.clock import parse_stamp, stamp
 from commonplace.errors import CommonplaceError, InvalidInput, OutsideError, ProjectNotFound
 from commonplace.faces.arguments import Arguments
 from commonplace.faces.reply import Reply, error_reply
+from commonplace.faces.tool import Run
 from commonplace.index.rows import NoteInfo
 from commonplace.note.model import Note
 from commonplace.text.neutral import flat
@@ -84,14 +85,10 @@ class Page:
     def foot(self, total: int, shown: int) -> str:
         """The line that says what is shown and how to get the next page; "" when everything is."""
         if not shown:
-            last = -(-total // self.size)
-            return f"Nothing on page {self.number}. Last page: {last}." if total else ""
-        if shown == total:
-            return ""
-        line = f"Shown: {self.offset + 1}-{self.offset + shown} of {total}."
-        if self.offset + shown < total:
-            line += f" Next: page={self.number + 1}, page_size={self.size}."
-        return line
+            return f"Nothing on page {self.number}. Last page: {-(-total // self.size)}." if total else ""
+        last = self.offset + shown
+        more = f" Next: page={self.number + 1}, page_size={self.size}." if last < total else ""
+        return "" if shown == total else f"Shown: {self.offset + 1}-{last} of {total}.{more}"
 
 
 def lengths(entries: Sequence[dict[str, Any]], rows: Sequence[str], as_json: bool) -> list[int]:
@@ -162,9 +159,7 @@ def lines(*parts: str) -> str:
     return "\n".join(part for part in parts if part)
 
 
-def answering(
-    run: Callable[[Memory, Arguments], Reply], shows_warnings: bool = True
-) -> Callable[[Memory, Arguments], Reply]:
+def answering(run: Run, shows_warnings: bool = True) -> Run:
     """`run` with what all note tools share: warnings, `output_format: "json"`, bounded text.
 
     Without `shows_warnings` they stand in the data only: the text is about one note. `run` sees `as_json` in its
@@ -175,7 +170,10 @@ def answering(
         args["as_json"] = args.pop("output_format", "text") == "json"
         try:
             if identity := args.pop("project_id", ""):
-                args["project"] = _named_by_id(memory, identity)
+                names = {project_id(each.name): each.name for each in memory.projects}
+                if identity.strip().lower() not in names:
+                    raise ProjectNotFound(identity, list(names.values()))
+                args["project"] = names[identity.strip().lower()]
             reply = run(memory, args)
         except OutsideError as error:  # an address alone does not know whose it is
             project = error.project or short(args.get("project") or memory.default_project)
@@ -184,20 +182,11 @@ def answering(
             reply = error_reply(error)
         warnings = memory.warnings
         if named := args.get("project"):  # the trouble of other projects is not this call's
-            warnings = [
-                each for each in warnings if "project " not in each or f"project {named.lower()} " in each.lower()
-            ]
+            mine = f"project {named.lower()} "
+            warnings = [each for each in warnings if "project " not in each or mine in each.lower()]
         return _finished(reply, warnings, args["as_json"], shows_warnings)
 
     return answer
-
-
-def _named_by_id(memory: Memory, identity: str) -> str:
-    """The project whose id list_memory_projects shows. Raises ProjectNotFound."""
-    for each in memory.projects:
-        if project_id(each.name) == identity.strip().lower():
-            return each.name
-    raise ProjectNotFound(identity, [each.name for each in memory.projects])
 
 
 def project_id(name: str) -> str:
@@ -238,7 +227,6 @@ def warning_lines(warnings: list[str]) -> str:
 
 
 def _bounded_json(data: dict[str, Any]) -> str:
-    """`data` as JSON within the limit: long texts are cut first, then long lists."""
     text = compact(data)
     for most in _SHORTER:
         if len(text) <= TEXT_LIMIT:

@@ -25,6 +25,7 @@ _SECTION_EDITS = {
     "insert_before_section": edits.InsertBeforeSection,
     "insert_after_section": edits.InsertAfterSection,
 }
+_GIVEN = ("tags", "metadata", "valid_from", "valid_until", "supersedes", "file_name")
 _OWNERS = "adding projects is left to the owner. Ask them to run: memory project add NAME FOLDER"
 
 
@@ -38,46 +39,34 @@ def write_note(memory: Memory, args: Arguments) -> Reply:
     note, action = stored.note, "created" if stored.created else "updated"
     edges = memory.outgoing(note) if note.relations or note.links else ()
     states = Counter(edge.state for edge in edges)
-    named: Counter[str] = Counter()  # categories as first written, "" for none
-    spelled: dict[str, str] = {}
-    for each in note.observations:
-        category = each.category or ""
-        named[spelled.setdefault(category.casefold(), category)] += 1
-    observations = dict(named.most_common())
+    spelled: dict[str, str] = {}  # categories as first written, "" for none
+    written = (each.category or "" for each in note.observations)
+    observations = dict(Counter(spelled.setdefault(name.casefold(), name) for name in written).most_common())
     resolved = {"resolved": states["resolved"], "unresolved": states.total() - states["resolved"]}
     data = {"action": action, **note_data(note), "checksum": note.checksum, "observations": observations}
     data |= {"relations": resolved, "tags": list(note.tags)}
     counts = ", ".join(f"{name or 'without category'} {count}" for name, count in observations.items())
     relations = ", ".join(f"{states[state]} {words}" for state, words in _STATES.items() if states[state])
-    text = lines(
-        *_changed(action, note),
-        f"observations: {short(counts, 1000)}" if counts else "",
-        f"relations: {relations}" if relations else "",
-        f"tags: {short(', '.join(note.tags), 1000)}" if note.tags else "",
-    )
-    return Reply(text, data)
+    shown = {"observations": short(counts, 1000), "relations": relations, "tags": short(", ".join(note.tags), 1000)}
+    rows = [f"{name}: {text}" for name, text in shown.items() if text]
+    return Reply(lines(*_changed(action, note), *rows), data)
 
 
 def _changed(action: str, note: Note, detail: str = "") -> list[str]:
-    """What was done to a note and where it lies."""
     where = {"project": note.project, "file_path": note.path, "permalink": note.permalink, "checksum": note.checksum}
     return [f"# {action.capitalize()} note{detail}", *(f"{name}: {flat(value)}" for name, value in where.items())]
 
 
 def _draft(memory: Memory, args: Arguments) -> Draft:
     project = memory.project(args.get("project") or memory.default_project).name
-    folder = relative(args.get("directory", ""), project)
-    if not args["note_type"].isprintable():
-        got = short(args["note_type"])
-        raise InvalidInput(f'Parameter `note_type` must be one line without control characters; got "{got}".')
-    kind = args["note_type"] if args["note_type"] != "note" else None  # the default leaves the content's own type
-    title = args["title"].strip()
+    folder, kind, title = relative(args.get("directory", ""), project), args["note_type"], args["title"].strip()
+    if not kind.isprintable():
+        raise InvalidInput(f'Parameter `note_type` must be one line without control characters; got "{short(kind)}".')
+    kind = None if kind == "note" else kind  # the default leaves the content's own type
     if not title:
         raise InvalidInput('Parameter `title` must be a text that is not blank; got "".')
-    draft = Draft(args["content"], project=project, folder=folder, title=title, type=kind)
-    draft.tags, draft.metadata = args.get("tags", []), args.get("metadata", {})
-    draft.valid_from, draft.valid_until = args.get("valid_from"), args.get("valid_until")
-    draft.supersedes, draft.file_name = args.get("supersedes", ()), args.get("file_name")
+    given = {name: args[name] for name in _GIVEN if name in args}
+    draft = Draft(args["content"], project=project, folder=folder, title=title, type=kind, **given)
     if project == "categories":
         draft.category = folder or (kind if kind in CATEGORIES else None)
         if folder and folder not in CATEGORIES:
@@ -135,7 +124,6 @@ def _edit(operation: str, args: Arguments) -> Any:
 
 
 def _edit_line(operation: str, args: Arguments, edited: edits.Edited) -> str:
-    """One line on what changed."""
     section = short(args.get("section", "").strip())
     if operation == "find_replace":
         return f"replaced: {plural(edited.count, 'occurrence')} of find_text, the first in line {edited.line}"
@@ -171,13 +159,13 @@ def move_note(memory: Memory, args: Arguments) -> Reply:
         raise Exists(error.path) from None  # here it is the destination, whatever lies there
     paths = {"old_path": moved.old_path, "new_path": moved.new_path}
     data = {"action": "moved", "project": moved.project, **paths, "notes": moved.notes, "broken_links": moved.broken}
+    permalink = "" if is_folder else memory.find_ref((moved.project, moved.new_path)).permalink
     text = lines(
         f"# Moved {'folder' if is_folder else 'note'}",
         f"project: {moved.project}",
         f"from: {flat(moved.old_path)}",
         f"to: {flat(moved.new_path)}",
-        f"notes: {moved.notes}" if is_folder else "",
-        "" if is_folder else f"permalink: {flat(memory.find_ref((moved.project, moved.new_path)).permalink)}",
+        f"notes: {moved.notes}" if is_folder else f"permalink: {flat(permalink)}",
         f"Links by path that no longer lead there, in: {_listed(moved.broken)}" if moved.broken else "",
     )
     return Reply(text, data)
@@ -188,9 +176,8 @@ def delete_note(memory: Memory, args: Arguments) -> Reply:
     if args["is_directory"]:
         project, folder = _folder(memory, args)
         deleted = memory.delete_folder(project, folder)
-        what = (
-            f"folder {flat(folder)} of {deleted.project} with {plural(deleted.notes, 'note')}: {_listed(deleted.paths)}"
-        )
+        what = f"folder {flat(folder)} of {deleted.project} with {plural(deleted.notes, 'note')}"
+        what = f"{what}: {_listed(deleted.paths)}"
     else:
         deleted = memory.delete(_note(memory, args, "delete"))
         what = f"{flat(deleted.paths[0])} from {deleted.project}"
@@ -204,13 +191,13 @@ def _note(memory: Memory, args: Arguments, verb: str) -> Any:
     identifier, project = args["identifier"], args.get("project")
     try:
         return memory.find(identifier, project)
-    except NotFound:
+    except NotFound as missing:
         try:
             _, folder = folder_named(memory, identifier, project)
         except NotFound:
             folder = ""
         if not folder:
-            raise
+            raise missing from None
     raise InvalidInput(f"Parameter `is_directory` must be true to {verb} the folder {folder}; got false.")
 
 
@@ -252,24 +239,19 @@ def create_memory_project(memory: Memory, args: Arguments, *, allowed: bool = Tr
         )
         return Reply(text, {"error": text, "is_error": True, "code": Exists.code}, is_error=True)
     except InvalidInput:
-        raise InvalidInput(
-            "Parameter `project_name` must be 1 to 64 letters, digits, blanks, `.`, `_` or `-`; "
-            f'got "{short(name, 80)}".'
-        ) from None
+        must = "Parameter `project_name` must be 1 to 64 letters, digits, blanks, `.`, `_` or `-`"
+        raise InvalidInput(f'{must}; got "{short(name, 80)}".') from None
+    count = 0 if action == "asked" else memory.list(Query(projects=(project.name,)), limit=1)[1]
+    data = {"action": action, "name": project.name, "path": str(project.root), "notes": count}
+    rows = [f"name: {project.name}", f"path: {flat(str(project.root))}"]
     if action == "asked":
         rest = (
             "The owner has not allowed this folder yet, so nothing was added. They are asked in `memory review`; "
             "until then use another project."
         )
-        text = lines("# Asked the owner", f"name: {project.name}", f"path: {project.root}", rest)
-        return Reply(text, {"action": action, "name": project.name, "path": str(project.root), "notes": 0})
-    count = memory.list(Query(projects=(project.name,)), limit=1)[1]
-    data = {"action": action, "name": project.name, "path": str(project.root), "notes": count}
+        return Reply(lines("# Asked the owner", *rows, rest), data)
     head = "# Created project" if action == "created" else "# Project unchanged"
-    default = "default: yes" if project.default else ""
-    return Reply(
-        lines(head, f"name: {project.name}", f"path: {flat(str(project.root))}", f"notes: {count}", default), data
-    )
+    return Reply(lines(head, *rows, f"notes: {count}", "default: yes" if project.default else ""), data)
 
 
 def delete_project(memory: Memory, args: Arguments) -> Reply:

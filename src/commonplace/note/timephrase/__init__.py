@@ -8,13 +8,12 @@ from __future__ import annotations
 import re
 from bisect import bisect
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from datetime import UTC, datetime, time, timedelta, tzinfo
 from itertools import product
 
 from commonplace.errors import AmbiguousTime, InvalidTime, NoTime, PastTime, TimeRefused, UnusedWords, VagueTime
 from commonplace.note.timephrase.dates import (
     DAY_KINDS,
-    Hour,
     Unclear,
     first_times,
     following,
@@ -30,8 +29,7 @@ __all__ = ["Reading", "following", "read", "read_all"]
 
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_LATE = 18
-"""The hour a day without a clock fires at when the usual one has passed."""
+_LATE = 18  # the hour a day without a clock fires at when the usual one has passed
 _BETWEEN = re.compile(r"(?:[\s,:]|的|在|于|(?<![a-z0-9_])(?:at|on|by|before|the|in)(?![a-z0-9_]))*")
 _OR = ("or", "or on", "或", "或者", "还是")
 _PARAGRAPH = re.compile(r"\n[^\S\n]*\n")
@@ -128,12 +126,20 @@ def _groups(text: Text) -> list[_Group]:
     """The groups of a text in order. Weak words ("morning") form a group only beside another time word."""
     runs: list[list[Lexeme]] = []
     for token in scan(text.plain):
-        if not runs or not _are_adjacent(text.plain, runs[-1][-1], token):
+        between = text.plain[runs[-1][-1].end : token.start] if runs else ""
+        is_of = between.strip() == "of" and token.kind == "span"
+        is_beside = between.strip() != "of" and _BETWEEN.fullmatch(between) and not _PARAGRAPH.search(between)
+        if not runs or not (is_of or is_beside):
             runs.append([])
         runs[-1].append(token)
     found = []
     for run in runs:
-        if tokens := _without_doubtful(run):
+        has_clock = any(token.kind == "clock" for token in run)
+        sure_day = any(token.kind in DAY_KINDS and not token.weak for token in run)
+        # "sat" and "sun" are no days beside a surer one or without a clock; no sure word left, and nothing is.
+        tokens = [t for t in run if not (t.kind == "weekday" and t.weak and (sure_day or not has_clock))]
+        kinds = {token.kind for token in tokens}
+        if not all(token.weak for token in tokens) or ("clock" in kinds and len(kinds) > 1):
             start, end = text.span(tokens[0].start, max(token.end for token in tokens))
             found.append(_Group(tuple(tokens), text.written[start:end], (start, end)))
     return found
@@ -151,23 +157,6 @@ def _unused(text: Text, group: _Group, local: datetime) -> str:
     named = _ZONE.match(text.written, group.span[1])
     own = {local.replace(month=month, day=1).astimezone(local.tzinfo).tzname() for month in (1, 7)}
     return named[1] if named and named[1] not in own else ""
-
-
-def _are_adjacent(plain: str, first: Lexeme, second: Lexeme) -> bool:
-    between = plain[first.end : second.start]
-    if between.strip() == "of":
-        return second.kind == "span"
-    return bool(_BETWEEN.fullmatch(between)) and not _PARAGRAPH.search(between)
-
-
-def _without_doubtful(run: list[Lexeme]) -> list[Lexeme]:
-    """The run without words that mean no time here: "sat" or "sun" beside a surer day or without a clock,
-    and everything when no sure word is left."""
-    has_clock = any(token.kind == "clock" for token in run)
-    sure_day = any(token.kind in DAY_KINDS and not token.weak for token in run)
-    kept = [t for t in run if not (t.kind == "weekday" and t.weak and (sure_day or not has_clock))]
-    kinds = {token.kind for token in kept}
-    return kept if not all(token.weak for token in kept) or ("clock" in kinds and len(kinds) > 1) else []
 
 
 def _meaning(group: _Group, now: datetime, zone: tzinfo, day_hour: int) -> Reading:
@@ -196,7 +185,12 @@ def _meaning(group: _Group, now: datetime, zone: tzinfo, day_hour: int) -> Readi
         raise PastTime(phrase)
     if len(moments) > 1:
         raise AmbiguousTime(phrase, sorted(moments))
-    is_explicit = any(map(_is_explicit, group.tokens)) or (bool(group.of("monthday")) and bool(group.of("span")))
+    is_explicit = bool(
+        group.of("date", "instant", "month_edge", "delay", "nth_weekday")
+        or any(token.value[0] is not None for token in group.of("weekday"))  # of a week that is named
+        or any(token.value > 0 for token in group.of("day"))
+        or (group.of("monthday") and group.of("span"))
+    )
     is_dated = is_explicit or bool(group.of("monthday", "span", "edge"))
     return Reading(phrase, min(moments), all_day, is_dated=is_dated, is_explicit=is_explicit)
 
@@ -219,19 +213,11 @@ def _shifted(group: _Group, offsets: list[Lexeme], now: datetime, zone: tzinfo, 
     return replace(base, due=due, all_day=base.all_day and not delay.seconds, is_dated=True, is_explicit=True)
 
 
-def _is_explicit(token: Lexeme) -> bool:
-    if token.kind == "weekday":  # of a week that is named
-        return token.value[0] is not None
-    return token.kind in ("date", "instant", "month_edge", "delay", "nth_weekday") or (
-        token.kind == "day" and token.value > 0
-    )
-
-
 def _moments(group: _Group, now: datetime, zone: tzinfo, day_hour: int) -> tuple[set[datetime], bool]:
     """All times a group may mean, and whether it names days only. Words that name a moment by themselves
     ("in 2 hours") must agree with those beside them."""
     moments: set[datetime] = set()
-    rest = []
+    rest, today = [], now.date()
     for token in group.tokens:
         if token.kind == "instant":
             at = token.value
@@ -242,17 +228,20 @@ def _moments(group: _Group, now: datetime, zone: tzinfo, day_hour: int) -> tuple
             rest.append(token)
     if moments and all(token.kind == "day" and token.value == 0 for token in rest):
         return moments, False
-    days, hours = possible_days(rest, now.date()), possible_hours(rest)
+    days, hours = possible_days(rest, today), possible_hours(rest)
     if days and not hours:
-        return moments | {_all_day(day, len(days) == 1, now, zone, day_hour) for day in days}, True
-    if days:
-        for day, hour in product(days, hours):  # midnight of today is the one ahead
-            is_ahead = hour.word == "midnight" and day == now.date()
-            moments.add((hour._replace(days=1) if is_ahead else hour).on(day, zone))
-        return moments, False
-    if any(token.kind in DAY_KINDS for token in rest):
-        return moments, False
-    return moments | {_next(hour, now, zone) for hour in hours}, False
+        for day in days:  # at the usual hour; when it has passed today, at the late one
+            usual, late = wall_time(day, time(day_hour), zone), wall_time(day, time(_LATE), zone)
+            moments.add(late if len(days) == 1 and usual <= now < late else usual)
+        return moments, True
+    for day, hour in product(days, hours):  # midnight of today is the one ahead
+        is_ahead = hour.word == "midnight" and day == today
+        moments.add((hour._replace(days=1) if is_ahead else hour).on(day, zone))
+    if not any(token.kind in DAY_KINDS for token in rest):
+        for hour in hours:  # the next time a clock shows it; the end of the working day is today's
+            ahead = [hour.on(today + timedelta(days=step), zone) for step in (-1, 0, 1)]
+            moments.add(ahead[1] if hour.word == "eod" else next((at for at in ahead if at > now), ahead[-1]))
+    return moments, False
 
 
 def _later(delay: Delay, now: datetime, zone: tzinfo) -> datetime:
@@ -261,21 +250,3 @@ def _later(delay: Delay, now: datetime, zone: tzinfo) -> datetime:
     if delay.months or delay.days:
         start = wall_time(shifted(start.date(), delay.months, delay.days), start.time(), zone)
     return (start.astimezone(UTC) + timedelta(seconds=delay.seconds)).astimezone(zone)
-
-
-def _all_day(day: date, alone: bool, now: datetime, zone: tzinfo, day_hour: int) -> datetime:
-    """The usual hour of a day; when it has passed today, the late one."""
-    usual, late = wall_time(day, time(day_hour), zone), wall_time(day, time(_LATE), zone)
-    return late if alone and usual <= now < late else usual
-
-
-def _next(hour: Hour, now: datetime, zone: tzinfo) -> datetime:
-    """The next time a clock shows `hour`; the end of the working day is today's."""
-    today = now.date()
-    if hour.word == "eod":
-        return hour.on(today, zone)
-    for days in (-1, 0, 1):
-        moment = hour.on(today + timedelta(days=days), zone)
-        if moment > now:
-            break
-    return moment

@@ -55,7 +55,11 @@ def possible_days(tokens: Sequence[Lexeme], today: date) -> list[date]:
     choices: list[tuple[Lexeme, list[date]]] = []
     for token in tokens:
         if token.kind in DAY_KINDS and token.kind != "span":
-            span = spans.get(_SPAN_OF.get(token.kind, "")) if _takes_span(token) else None
+            value = token.value  # a span beside a word may say of which week or year it is
+            is_fixed = (token.kind in ("weekday", "weekend") and value[0] is not None) or (
+                token.kind == "date" and value[0][0] is not None
+            )
+            span = None if is_fixed else spans.get(_SPAN_OF.get(token.kind, ""))
             used |= {span} if span else set()
             choices.append((token, _days(token, span, today)))
     for token in tokens:
@@ -71,17 +75,7 @@ def possible_days(tokens: Sequence[Lexeme], today: date) -> list[date]:
     return [day for day in every if all(fits(day, token, days) for token, days in choices)] or every
 
 
-def _takes_span(token: Lexeme) -> bool:
-    """Whether a span beside the word may say of which week or year it is."""
-    if token.kind in ("weekday", "weekend"):
-        return token.value[0] is None
-    if token.kind == "nth_weekday":
-        return False
-    return token.kind != "date" or token.value[0][0] is None
-
-
 def _days(token: Lexeme, span: tuple[str, int] | None, today: date) -> list[date]:
-    """The days one word may mean, within the span beside it."""
     kind, value = token.kind, token.value
     if kind == "day":
         return [today + timedelta(days=value)]
@@ -103,9 +97,12 @@ def _days(token: Lexeme, span: tuple[str, int] | None, today: date) -> list[date
     if kind == "nth_weekday":
         return [_nth_weekday(value, today)]
     year = today.year + span[1] if span else None
-    if kind == "month_edge":
-        return [_month_edge(value[0] or year, value[1], value[2], today)]
-    return _dates(value, year, today)
+    if kind == "date":
+        return _dates(value, year, today)
+    year, month, last = value[0] or year, value[1], value[2]
+    firsts = [date(each, month, 1) for each in ([year] if year else [today.year, today.year + 1])]
+    ends = [shifted(first, 1, -1) if last else first for first in firsts]
+    return [next((day for day in ends if day >= today), ends[-1])]
 
 
 def _weekday(value: tuple[int | None, int, bool], today: date) -> list[date]:
@@ -123,10 +120,8 @@ def _weekday(value: tuple[int | None, int, bool], today: date) -> list[date]:
 def _first_day(span: tuple[str, int], today: date) -> date:
     unit, offset = span
     if unit == "week":
-        return today - timedelta(days=today.weekday()) + timedelta(days=7 * offset)
-    if unit == "month":
-        return shifted(today.replace(day=1), offset)
-    return date(today.year + offset, 1, 1)
+        return today + timedelta(days=7 * offset - today.weekday())
+    return shifted(today.replace(day=1), offset) if unit == "month" else date(today.year + offset, 1, 1)
 
 
 def _next_date(today: date, day: int, month: int | None = None) -> date:
@@ -138,16 +133,6 @@ def _next_date(today: date, day: int, month: int | None = None) -> date:
         if is_there and found.replace(day=day) >= today:
             return found.replace(day=day)
     raise ValueError(day)
-
-
-def _month_edge(year: int | None, month: int, last: bool, today: date) -> date:
-    """The first or last day of a named month, without a year the next one, today included."""
-    for candidate in (year or today.year, today.year + 1):
-        first = date(candidate, month, 1)
-        day = shifted(first, 1, -1) if last else first
-        if day >= today or year:
-            break
-    return day
 
 
 def nth_weekday(year: int, month: int, nth: int, day: int) -> date | None:
@@ -223,29 +208,22 @@ _SPANS = {
 def _hours(clock: TimeOfDay, part: str | None) -> list[Hour]:
     """What a clock beside a part of the day may show. The night goes on after midnight: 12 to 4 are of the next
     day; 12 in the morning is not decided here."""
-    hour = clock.hour
-    if part is not None and clock.form == "eod":
-        return [_hour(clock, 18)]
-    if part is None or (part == "morning" and hour == 12):
-        if clock.form == "bare":
-            return [_hour(clock, hour % 12), _hour(clock, hour % 12 + 12)]
-        return [_hour(clock, 24) if hour == 24 else _hour(clock, hour)]
-    if clock.form in ("bare", "colon"):
-        if part == "morning" or (part == "noon" and hour >= 10):
-            return [_hour(clock, hour)]
-        is_next_day = (part == "night" and (hour == 12 or hour < 5)) or (part == "evening" and hour == 12)
-        return [_hour(clock, hour % 12 + (0 if part == "small hours" else 24 if is_next_day else 12))]
-    if part == "night" and (hour in (0, 24) or clock.form == "midnight"):
-        return [_hour(clock, 24)]
-    if hour not in _SPANS[part]:
+    hour, form = clock.hour, clock.form
+    hours = [hour]
+    if part is not None and form == "eod":
+        hours = [18]
+    elif part is None or (part == "morning" and hour == 12):
+        hours = [hour % 12, hour % 12 + 12] if form == "bare" else hours
+    elif form in ("bare", "colon"):
+        if part != "morning" and not (part == "noon" and hour >= 10):
+            is_next_day = (part == "night" and (hour == 12 or hour < 5)) or (part == "evening" and hour == 12)
+            hours = [hour % 12 + (0 if part == "small hours" else 24 if is_next_day else 12)]
+    elif part == "night" and (hour in (0, 24) or form == "midnight"):
+        hours = [24]
+    elif hour not in _SPANS[part]:
         raise ValueError(part)
-    return [_hour(clock, hour)]
-
-
-def _hour(clock: TimeOfDay, hour: int) -> Hour:
-    """`clock` with another hour; from 24 on it is of the next day."""
-    word = clock.form if clock.form in ("midnight", "eod") else ""
-    return Hour(time(hour - 24 if hour >= 24 else hour, clock.minute, clock.second), hour // 24, word)
+    word = form if form in ("midnight", "eod") else ""
+    return [Hour(time(each % 24, clock.minute, clock.second), each // 24, word) for each in hours]
 
 
 _DAY_NAMES = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
@@ -258,8 +236,7 @@ _NEEDED_KEYS = {
 _SECONDS = {"HOURLY": 3600, "MINUTELY": 60}
 _FREQUENCIES = {"day": "DAILY", "week": "WEEKLY", "month": "MONTHLY", "year": "YEARLY"}
 _SHORTEST = 300
-_PERIODS = 100
-"""A day that comes at all comes within so many periods, 29 February too."""
+_PERIODS = 100  # a day that comes at all comes within so many periods, 29 February too
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,8 +309,7 @@ def completed(repeat: str, due: datetime) -> str:
     given = dict(part.partition("=")[::2] for part in repeat.strip().upper().removeprefix("RRULE:").split(";"))
     said = dict(zip(_KEYS[2:], (due.month, due.day, _DAY_NAMES[due.weekday()], due.hour, due.minute), strict=True))
     needed = _needed(given) if given.get("FREQ") in _NEEDED_KEYS else ()
-    missing = [key for key in needed if key not in given]
-    return ";".join([repeat.strip().rstrip(";"), *(f"{key}={said[key]}" for key in missing)])
+    return ";".join([repeat.strip().rstrip(";"), *(f"{key}={said[key]}" for key in needed if key not in given)])
 
 
 def _numbers(text: str | None, least: int, most: int) -> tuple[int, ...]:
@@ -359,7 +335,6 @@ def following(repeat: str, after: datetime, zone: tzinfo, since: datetime | None
 
 
 def _next_time(rule: Recurrence, after: datetime, zone: tzinfo, since: datetime) -> datetime:
-    """As `following`, of a rule already taken apart."""
     try:
         if rule.is_elapsed:
             step = timedelta(seconds=rule.interval * _SECONDS[rule.freq])
@@ -391,14 +366,13 @@ def _rule_days(rule: Recurrence, since: date, after: date) -> Iterator[date]:
     else:
         first_year = since.year + ((after.year - since.year) // step - 1) * step
         months = ((first_year + period * step) * 12 + month - 1 for period in range(_PERIODS) for month in rule.months)
-    for each in months:
-        year, month = each // 12, each % 12 + 1
-        if year >= 1:
-            length = month_length(year, month)
-            if rule.nth:
-                yield from filter(None, (nth_weekday(year, month, rule.nth, day) for day in rule.days))
-                continue
-            yield from sorted(date(year, month, length if d < 0 else d) for d in set(rule.monthdays) if d <= length)
+    for year, month in (divmod(each, 12) for each in months if each >= 12):
+        if rule.nth:
+            yield from filter(None, (nth_weekday(year, month + 1, rule.nth, day) for day in rule.days))
+        else:
+            length = month_length(year, month + 1)
+            days = {length if day < 0 else day for day in rule.monthdays if day <= length}
+            yield from (date(year, month + 1, day) for day in sorted(days))
 
 
 def first_times(

@@ -122,8 +122,7 @@ def scan(plain: str) -> list[Lexeme]:
 _Values = list[tuple[str, Any]]
 """Kinds and values of the tokens of a match; empty when a closer look says it is no time. A kind with `?` is weak."""
 _Reader = Callable[[re.Match[str], str], _Values]
-_WRONG: _Values = [("wrong", None)]
-"""A time word with a value that does not exist, such as 25:00."""
+_WRONG: _Values = [("wrong", None)]  # a time word with a value that does not exist, such as 25:00
 _READERS: dict[str, _Reader] = {
     "vague": lambda match, before: [("vague", None)],
     "repeat_yearly": lambda match, before: [("repeat", Repetition("year"))],
@@ -391,7 +390,6 @@ def _interval(match: re.Match[str]) -> Fraction:
 
 
 def _weekly(match: re.Match[str], days: list[int], is_range: bool) -> _Values:
-    """A repetition on weekdays, a range of two filled in."""
     if len(days) >= 2 and is_range:
         days = [*days, *((days[0] + step) % 7 for step in range((days[1] - days[0]) % 7))]
     return [("repeat", Repetition("week", _interval(match), tuple(sorted(set(days)))))]

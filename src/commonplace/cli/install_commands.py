@@ -217,8 +217,8 @@ def _changes(
     installer: Installer, adding: Sequence[Target], removing: Sequence[Target], *, replace: bool, dry_run: bool
 ) -> dict[str, Any]:
     """Carry out one client's changes, as keys of its row; all are tried before the first file is written."""
+    from commonplace.clients.editing import Unsure
     from commonplace.clients.install import snippet
-    from commonplace.clients.spans import Unsure
 
     rows: list[tuple[Target, FileChange]] = []
     left: dict[str, str] = {}
@@ -278,8 +278,8 @@ def _told(client: Client, row: dict[str, Any]) -> str:
 
 def _plugin_is_on(client: Client) -> bool:
     """Whether the client has our plugin, which would do everything twice."""
+    from commonplace.clients.editing import Unsure
     from commonplace.clients.install import Target, present
-    from commonplace.clients.spans import Unsure
     from commonplace.clients.table import Edit, expand
 
     if not (known := client.plugin):

@@ -17,16 +17,20 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from commonplace import clock
-from commonplace.clients import jsonc, paragraph, table, toml_text, yaml_text
-from commonplace.clients.spans import NO_HINT, Hint, Unsure
+from commonplace.clients import table
+from commonplace.clients.editing import Editor, Hint, MarkdownEditor, Unsure
+from commonplace.clients.jsonc import JsonEditor
 from commonplace.clients.table import Client, Edit
+from commonplace.clients.toml_text import TomlEditor
+from commonplace.clients.yaml_text import YamlEditor
 from commonplace.errors import InvalidInput, StorageError
 from commonplace.store.base import File
 from commonplace.store.files import lock_file, make_private, put_derived, read_file, reason, sync_folder, write_file
 from commonplace.store.layout import Layout
 
-EDITORS: dict[str, Any] = {
-    "json": jsonc, "toml": toml_text, "yaml": yaml_text, "yaml-list": yaml_text, "markdown": paragraph,
+EDITORS: dict[str, Editor] = {
+    "json": JsonEditor(), "toml": TomlEditor(), "yaml": YamlEditor(), "yaml-list": YamlEditor(),
+    "markdown": MarkdownEditor(),
 }  # fmt: skip
 _ATTEMPTS, _BACKUPS = 5, 5
 
@@ -112,7 +116,7 @@ class Installer:
                     continue
             text, hint = editor.put(text, each.path, each.name, value)
             known = notes.get(each.label, {}) if there is not None else {}
-            kept = known.get("hint", [*(hint if there is None else NO_HINT)])
+            kept = known.get("hint", [*(hint if there is None else Hint())])
             created = known.get("created", old is None)
             folder = known.get("folder", not target.file.parent.exists())
             notes[each.label] = {"hint": kept, "value": value, "created": created, "folder": folder}
@@ -132,8 +136,7 @@ class Installer:
                 raise Unsure(f'its entry "{each.name}" is not ours (--replace takes it out nevertheless)')
             if table.shares_hooks(there, target.client.id):
                 raise Unsure(f"our hook for {each.label} stands in one group with another")
-            hints = (Hint(*note["hint"]),) if note else ()
-            text = editor.drop(text, each.path, each.name, *hints)
+            text = editor.drop(text, each.path, each.name, Hint(*note["hint"]) if note else None)
         return None if created and not text.strip("\ufeff \t\r\n") else text
 
     def _is_ours(self, edit: Edit, value: Any, notes: dict[str, Any]) -> bool:

@@ -15,7 +15,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from commonplace.clients.spans import Name
+from commonplace.clients.editing import Name
 from commonplace.errors import InvalidInput
 
 _VARIABLE = re.compile(r"\$\{(\w+):-([^${}]*)\}")

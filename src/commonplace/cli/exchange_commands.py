@@ -8,7 +8,7 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from itertools import chain
@@ -20,6 +20,7 @@ from commonplace.cli.invocation import Invocation
 from commonplace.cli.memory_commands import category_option
 from commonplace.cli.output import Failure
 from commonplace.cli.syntax import Group, Names, Text, Usage, command, dry_run_option, flag, option, stored, text_from
+from commonplace.config import SOURCES
 from commonplace.errors import CommonplaceError, near
 from commonplace.query import check_memory, memory_query
 from commonplace.store.files import reason, remove_left
@@ -403,14 +404,8 @@ _ALL = "all"
 _SOURCES = "Sources parted by commas: claude, car-agent, fingersaver, logseq, obsidian."
 
 
-def _names() -> Sequence[str]:
-    from commonplace.ingest.sources import SOURCES
-
-    return [_ALL, *SOURCES]
-
-
 @command("ingest", keys=("sources", "total"), example="memory ingest --source obsidian --path ~/vault --dry-run")
-@option("--source", "wanted", default=_ALL, type=Names("list", _names), help=_SOURCES)
+@option("--source", "wanted", default=_ALL, type=Names("list", lambda: (_ALL, *SOURCES)), help=_SOURCES)
 @option("--path", metavar="DIR", help="The folder to read instead of the source's own.")
 @dry_run_option("Only say what would be stored.")
 @flag("--again", "Also bring back what was deleted or has expired.")

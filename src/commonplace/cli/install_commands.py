@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -60,9 +61,9 @@ def install(
     One entry of the client's configuration changes, and not another byte; a copy of the file is kept. Then the
     server is started once and asked for its tools.
     """
-    from commonplace.clients.install import Installer, checked_name, checked_url, checked_variable
+    from commonplace.clients.install import Installer, checked, checked_name
     from commonplace.clients.native import add_auto_memory
-    from commonplace.clients.table import Server
+    from commonplace.clients.table import Server, launcher
     from commonplace.clients.table import hooks as hook_edits
     from commonplace.errors import CommonplaceError
 
@@ -70,9 +71,15 @@ def install(
         raise Usage("--token-env needs --http")
     if native_memory and (project or print_ or (ids and "claude-code" not in ids)):
         raise Usage("--native-memory is a setting of your own claude-code")
-    program = _program(project)
-    server = Server(checked_name(name), (*program, "mcp", *_globals(call)), checked_url(http) if http else "",
-                    checked_variable(token_env) if token_env else "")  # fmt: skip
+    # in a file that others check out, the bare name
+    program = ["memory"] if project and shutil.which("memory") else launcher()
+    server = Server(checked_name(name), (*program, "mcp", *_globals(call)), http or "", token_env or "")
+    if http:
+        message = f'invalid address "{http}": use http(s)://HOST[:PORT]/mcp, without user, password and query'
+        checked(http, r"https?://[^\s/@?#]+(/[^\s@?#]*)?", message)
+    if token_env:  # the message does not repeat it: it may be the token
+        message = "--token-env takes the NAME of a variable in capitals, never the token; e.g. MEMORY_TOKEN"
+        checked(token_env, r"[A-Z_][A-Z0-9_]{0,63}", message)
     if not (ids or all_ or print_ or native_memory or agents_md):
         return _show(call, server, project)
     installer, rows, texts, failed = Installer(call.settings().home), [], [], False
@@ -147,13 +154,6 @@ def uninstall(
     return int(any(each["result"] == "refused" for each in rows))
 
 
-def _program(project: bool) -> list[str]:
-    """What starts us; in a file that others check out, the bare name."""
-    from commonplace.clients.table import launcher
-
-    return ["memory"] if project and shutil.which("memory") else launcher()
-
-
 def _globals(call: Invocation) -> list[str]:
     """The options that name this memory, if it is not the usual one: clients do not hand our environment on."""
     home = call.home or os.environ.get("MEMORY_HOME")
@@ -187,14 +187,16 @@ def _targets(
     client: Client, server: Server, project: bool, *, hooks: bool, program: Sequence[str], more: Sequence[Edit] = ()
 ) -> list[Target]:
     """The files of the client with what belongs in them, `more` in that of its hooks. Raises Failure."""
-    from commonplace.clients import install, table
+    from commonplace.clients import table
+    from commonplace.clients.install import Target
 
-    file = client.place(os.environ, Path.cwd() if project else None)
+    file, edits = client.place(os.environ, Path.cwd() if project else None), [table.entry(client, server)]
     if file is None:
         raise Failure(f"{client.title} has no file for projects")
-    calls = table.hooks(client, program) if hooks and not project else []
-    edits = [table.entry(client, server)]
-    return install.targets(client, file, edits, client.hook_file(os.environ), [*calls, *more])
+    calls = [*(table.hooks(client, program) if hooks and not project else ()), *more]
+    if calls and client.hook_file(os.environ) == file:
+        return [Target(client, file, client.format, [*edits, *calls])]
+    return [Target(client, file, client.format, edits), *(_own_file(client, calls) if calls else ())]
 
 
 def _own_file(client: Client, edits: Sequence[Edit]) -> list[Target]:
@@ -307,16 +309,11 @@ def _show(call: Invocation, server: Server, project: bool) -> int:
     for row in rows:
         entry = f"{row['entry']} {row['version']}" if row["version"] else row["entry"]
         hooks = {True: "yes", False: "no", None: "-"}[row["hooks"]]
-        file = _short(row["file"]) if row["found"] else ""
+        file = re.sub(f"^{re.escape(os.path.expanduser('~'))}(?=/)", "~", row["file"]) if row["found"] else ""
         lines.append(_STATUS.format(row["client"], "yes" if row["found"] else "no", entry, hooks, file).rstrip())
     lines.append("\nConnect: memory install CLIENT, or memory install --all. Nothing was changed.")
     call.answer("\n".join(lines), clients=rows, server=None)
     return 0
-
-
-def _short(file: str) -> str:
-    home = os.path.expanduser("~")
-    return "~" + file[len(home) :] if file.startswith(home + "/") else file
 
 
 def _state(

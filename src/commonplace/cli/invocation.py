@@ -86,20 +86,17 @@ class Invocation:
             finally:
                 output.warnings(memory.notices)
             if memory.has_changed_memories or self.checks_overview:
-                self._refresh_overview(memory)
+                from commonplace.engine.overview import Overview
+                from commonplace.errors import StorageError
+
+                try:
+                    if not Overview(memory).keep_up() and self.checks_overview:
+                        Overview(memory).refresh(create=False)
+                except StorageError as error:
+                    output.notice(f"warning: {error}")  # the command itself succeeded
             if self.command not in _REPORT_UNREADABLE and (count := len(memory.unreadable)):
                 files = "file" if count == 1 else "files"
                 output.notice(f"warning: {count} unreadable {files}, run memory doctor")
-
-    def _refresh_overview(self, memory: Memory) -> None:
-        from commonplace.engine.overview import Overview
-        from commonplace.errors import StorageError
-
-        try:
-            if not Overview(memory).keep_up() and self.checks_overview:
-                Overview(memory).refresh(create=False)
-        except StorageError as error:
-            output.notice(f"warning: {error}")  # the command itself succeeded
 
     def answer(self, text: str, /, **data: Any) -> None:
         """Print the result: `text`, or with `--json` the document of the keys `data`."""

@@ -153,7 +153,6 @@ def config_list(call: Invocation) -> None:
 
 
 _PROJECT_KEYS = ("name", "path", "notes", "default", "built_in")
-_NOT_IN_NAMES = re.compile(r"[^\w .\-]+")
 
 project = Group(
     "project",
@@ -164,7 +163,6 @@ project = Group(
 
 def _names(context: click.Context, given: Sequence[str], *, built_in: bool = True) -> list[str]:
     """Project names for the shell to offer; reads the configuration, opens nothing."""
-    from commonplace.errors import ConfigError
     from commonplace.note.model import BUILT_IN_PROJECTS
 
     try:
@@ -192,13 +190,21 @@ def project_add(call: Invocation, *words: str, as_default: bool, native: bool) -
     if native:
         if words or as_default:
             raise Usage("--native takes no NAME, DIR or --default")
-        return _add_native(call)
+        from commonplace.clients.native import add_native
+
+        with call.memory() as memory:
+            rows, refused = add_native(memory)
+            documents = _rows(memory, *rows)
+            lines = [f"Added project {row['name']} ({row['path']}, {row['notes']} notes)" for row in documents]
+            lines += [f"Left out {folder}: {why}" for folder, why in refused]
+            said = "\n".join(lines) or "No memories of other programs that are not projects yet."
+            return call.answer(said, projects=documents)
     if not words:
         raise Usage("accepts between 1 and 2 arg(s), received 0")
     folder = os.path.abspath(os.path.expanduser(words[-1])) if words[-1] else ""
     if len(words) == 1 and not os.path.exists(folder):
         raise Usage("accepts 2 arg(s), received 1")
-    name = words[0] if len(words) > 1 else _NOT_IN_NAMES.sub("-", Path(folder).stem).strip(" .-")[:64]
+    name = words[0] if len(words) > 1 else re.sub(r"[^\w .\-]+", "-", Path(folder).stem).strip(" .-")[:64]
     with call.memory() as memory:
         added, action = memory.add_project(name, folder, as_default)
         if action == "unchanged":
@@ -207,17 +213,6 @@ def project_add(call: Invocation, *words: str, as_default: bool, native: bool) -
         if action == "asked":
             return call.answer(f"Asked the owner for {added.root}: see memory review", project=row)
         call.answer(f"Added project {added.name} ({added.root}, {row['notes']} notes)", project=row)
-
-
-def _add_native(call: Invocation) -> None:
-    from commonplace.clients.native import add_native
-
-    with call.memory() as memory:
-        added, refused = add_native(memory)
-        rows = _rows(memory, *added)
-        lines = [f"Added project {row['name']} ({row['path']}, {row['notes']} notes)" for row in rows]
-        lines += [f"Left out {folder}: {why}" for folder, why in refused]
-        call.answer("\n".join(lines) or "No memories of other programs that are not projects yet.", projects=rows)
 
 
 @command("list", keys={"projects": _PROJECT_KEYS}, example="memory project list")

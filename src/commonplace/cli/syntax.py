@@ -79,9 +79,10 @@ class Moment(click.ParamType):
 
 
 class Names(click.ParamType):
-    """One name of several, called `name` in the help; not checked here, only offered to the shell."""
+    """One name of several, called `name` in the help; not checked here, only offered to the shell: `values`, or those
+    of a kind that the home may know (tags, scopes, projects, ...; see engine/completion.py)."""
 
-    def __init__(self, name: str, values: Callable[[], Sequence[str]]):
+    def __init__(self, name: str, values: Callable[[], Sequence[str]] | str):
         self.name = name
         self._values = values
 
@@ -89,23 +90,12 @@ class Names(click.ParamType):
         from click.shell_completion import CompletionItem
 
         before, comma, last = incomplete.rpartition(",") if self.name in ("list", "A,B") else ("", "", incomplete)
+        values = stored(ctx, self._values, last) if isinstance(self._values, str) else self._values()
         return [
             CompletionItem(f"{before}{comma}{value}", help=text or None)
-            for value, _, text in (each.partition("\t") for each in self._values())
+            for value, _, text in (each.partition("\t") for each in values)
             if value.startswith(last)
         ]
-
-
-class StoredValue(Names):
-    """A value the home may know: tags, scopes, projects, ... (`kind`, see engine/completion.py), called `name`."""
-
-    def __init__(self, name: str, kind: str):
-        super().__init__(name, lambda: [])
-        self._kind = kind
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
-        self._values = lambda: stored(ctx, self._kind, incomplete.rpartition(",")[2])
-        return super().shell_complete(ctx, param, incomplete)
 
 
 def stored(ctx: click.Context, kind: str, prefix: str = "") -> list[str]:

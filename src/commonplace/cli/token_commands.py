@@ -42,11 +42,8 @@ def _access(call: Invocation) -> Access:
 
 def _row(each: StoredToken, access: Access) -> dict[str, Any]:
     state = "revoked" if each.revoked else "valid" if access.by_id(each.id) else "expired"
-    values = (
-        each.id, each.name, each.shown, each.scope, list(each.projects), each.agent, each.member, each.expires,
-        each.rate, each.quota, each.used, state,
-    )  # fmt: skip
-    return dict(zip(_KEYS, values, strict=True))
+    row = {key: getattr(each, key, None) for key in _KEYS}
+    return row | {"begins": each.shown, "projects": list(each.projects), "state": state}
 
 
 @command("add", "NAME", now=True, keys={"token": _KEYS, "secret": ()}, example="memory token add laptop --expires 90d")
@@ -157,5 +154,5 @@ def space_member(call: Invocation, name: str, member: str, role: str) -> None:
     """
     access = _access(call)
     access.set_member(name, member, None if role == "none" else role)
-    text = f"{member} is no member of {name} any more" if role == "none" else f"{member} is {role} of {name}"
+    text = f"{member} is {f'no member of {name} any more' if role == 'none' else f'{role} of {name}'}"
     call.answer(text, space=_space_row(access.space(name)))

@@ -52,17 +52,6 @@ class FileChange(NamedTuple):
     backup: Path | None = None
 
 
-def targets(
-    client: Client, file: Path, edits: Sequence[Edit], hook_file: Path | None, hooks: Sequence[Edit]
-) -> list[Target]:
-    """The files to change; one, when server and hooks stand in the same."""
-    if hook_file is None or not hooks:
-        return [Target(client, file, client.format, edits)]
-    if hook_file == file:
-        return [Target(client, file, client.format, [*edits, *hooks])]
-    return [Target(client, file, client.format, edits), Target(client, hook_file, "json", hooks)]
-
-
 def snippet(format: str, edits: Sequence[Edit]) -> str:
     """What to paste into a file that is not changed by us."""
     text = ""
@@ -258,22 +247,14 @@ def _etag(file: Path) -> str | None:
     return None if found is None else found.etag
 
 
+def checked(text: str, pattern: str, message: str) -> str:
+    """`text` if the pattern fits all of it. Raises InvalidInput with the message."""
+    if not re.fullmatch(pattern, text):
+        raise InvalidInput(message)
+    return text
+
+
 def checked_name(name: str) -> str:
     """A name for the entry. Raises InvalidInput."""
-    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,63}", name):
-        raise InvalidInput(f'invalid name "{name}": use up to 64 letters, digits, - and _')
-    return name
-
-
-def checked_url(url: str) -> str:
-    """The address of a server, without a secret in it. Raises InvalidInput."""
-    if not re.fullmatch(r"https?://[^\s/@?#]+(/[^\s@?#]*)?", url):
-        raise InvalidInput(f'invalid address "{url}": use http(s)://HOST[:PORT]/mcp, without user, password and query')
-    return url
-
-
-def checked_variable(name: str) -> str:
-    """The name of a variable that holds a token. Raises InvalidInput, without repeating it: it may be the token."""
-    if not re.fullmatch(r"[A-Z_][A-Z0-9_]{0,63}", name):
-        raise InvalidInput("--token-env takes the NAME of a variable in capitals, never the token; e.g. MEMORY_TOKEN")
-    return name
+    message = f'invalid name "{name}": use up to 64 letters, digits, - and _'
+    return checked(name, r"[A-Za-z][A-Za-z0-9_-]{0,63}", message)

@@ -273,7 +273,7 @@ class HttpServer:
             routes=[
                 Route("/mcp", endpoint, methods=["POST", "OPTIONS"]),
                 Route("/s/{space}/mcp", endpoint, methods=["POST", "OPTIONS"]),
-                *Health(self.metrics, self.stopping.is_set, self._state, self._check_metrics).routes(),
+                *Health(self.metrics, self.stopping.is_set, self._state, self.admitted).routes(),
                 *routes,
             ],
             middleware=[
@@ -291,11 +291,6 @@ class HttpServer:
                 yield
             finally:
                 tasks.cancel_scope.cancel()
-
-    def _check_metrics(self, request: Request) -> None:
-        """Raises RequestRefused unless the numbers of the whole home are the caller's to know."""
-        if self.admitted(request).projects:
-            raise RequestRefused(404, "There is nothing here for this token.")
 
     def _state(self) -> HomeState:
         memory = self.homes.memory(None)

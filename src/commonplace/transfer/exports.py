@@ -76,7 +76,15 @@ def plan_export(memory: Memory, kind: str, path: Path, project: str) -> MovePlan
     if not path.exists():
         raise WrongStore(f"no such file or folder: {path}")
     name, exchange = memory.project(project).name, Exchange(memory)
-    plan = MovePlan(lambda items: _act(exchange, name, items))
+
+    def act(items: Sequence[MoveAction]) -> None:
+        if records := [each.what for each in items if isinstance(each.what, Record)]:
+            exchange.put(records)
+        if notes := [each.what for each in items if not isinstance(each.what, Record)]:
+            over = {path: old for path, _, old in notes if old is not None}
+            exchange.add_files(name, [(path, data) for path, data, _ in notes], over)
+
+    plan = MovePlan(act)
     found, seen = list[Exported](), set[str]()
     for each in READERS[kind](path):
         if not isinstance(each, Exported):
@@ -106,16 +114,6 @@ def plan_export(memory: Memory, kind: str, path: Path, project: str) -> MovePlan
         if each.turns:
             _plan_note(plan, exchange, name, kind, each)
     return plan
-
-
-def _act(exchange: Exchange, project: str, items: Sequence[MoveAction]) -> None:
-    records = [each.what for each in items if isinstance(each.what, Record)]
-    notes = [each.what for each in items if not isinstance(each.what, Record)]
-    if records:
-        exchange.put(records)
-    if notes:
-        over = {path: old for path, _, old in notes if old is not None}
-        exchange.add_files(project, [(path, data) for path, data, _ in notes], over)
 
 
 def _record(kind: str, each: Exported, now: datetime) -> Record:

@@ -74,7 +74,8 @@ class GitHistory:
         """What the branch holds, also when a run was killed as it moved it. Raises InvalidInput."""
         head = self._ask("rev-parse", "-q", "--verify", _BRANCH)
         known, coming = _read(self._known), _read(self._next)
-        if coming is not None and head and head != coming.head and self._reached(head) == coming.change:
+        said = self._ask("log", "-1", f"--format=%(trailers:key={_CHANGE},valueonly)", head) if head and coming else ""
+        if coming is not None and head != coming.head and said == str(coming.change):
             self._settle(coming, head)
             return coming
         with suppress(FileNotFoundError):
@@ -86,10 +87,6 @@ class GitHistory:
                 f"alone: mirror to a new folder, or put its branch main back{back}"
             )
         return known
-
-    def _reached(self, head: str) -> int | None:
-        said = self._ask("log", "-1", f"--format=%(trailers:key={_CHANGE},valueonly)", head)
-        return int(said) if said.isdigit() else None
 
     def _settle(self, commits: _Commits, head: str) -> None:
         """Note that the branch holds `commits` now, and show it in git's own index."""
@@ -142,7 +139,9 @@ class GitHistory:
                 if ops := replay.ops(change):
                     stream.commit(*_words(change), ops)
             newer = {name for each in later for op in replay.ops(each) for name in op[1:]}
-            stream.commit(_OUTSIDE, "unknown", now, f"{_CHANGE}: {last}\n", _difference(stream.tree, files, newer))
+            ops = [("remove", name, "") for name in sorted(stream.tree.keys() - files.keys() - newer)]
+            ops += [("put", name, digest) for name, digest in sorted(files.items()) if name not in newer]
+            stream.commit(_OUTSIDE, "unknown", now, f"{_CHANGE}: {last}\n", ops)
             made = _Commits(before.head if before else "", last, stream.tree, began_anew)
             if stream.count:
                 put_derived(self._next, json.dumps(asdict(made), indent=0).encode() + b"\n")
@@ -347,12 +346,6 @@ def _words(change: Change) -> tuple[str, str, datetime, str]:
             _CHANGE: str(change.number)}  # fmt: skip
     body = "".join(f"{key}: {one_line(value)}\n" for key, value in said.items() if value)
     return subject, change.agent or "owner", parse_stamp(change.time), body
-
-
-def _difference(tree: Mapping[str, str], files: Mapping[str, str], newer: set[str]) -> list[Op]:
-    """What makes `files` of `tree`, but for the names that are `newer`."""
-    gone = [("remove", name, "") for name in sorted(tree.keys() - files.keys() - newer)]
-    return gone + [("put", name, digest) for name, digest in sorted(files.items()) if name not in newer]
 
 
 def _rename(tree: dict[str, str], name: str, to: str) -> bool:

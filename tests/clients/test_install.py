@@ -59,7 +59,7 @@ def placed(client: str, text: str | None = None) -> Path:
 
 
 def here(client: Client) -> list[str]:
-    return module.table._of_system(client.here, module.table._SYSTEM)[:1]
+    return (client.here[module.table._SYSTEM] if isinstance(client.here, dict) else client.here)[:1]
 
 
 def content(client: str, file: Path) -> Any:

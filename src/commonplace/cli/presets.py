@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -85,7 +85,11 @@ def _basic_memory(environ: Mapping[str, str]) -> Preset:
         if entry.get("mode") == "cloud" or not isinstance(path, str) or not path.startswith(("/", "~")):
             cloud.add(name)  # not on this disk, or nobody knows where
             continue
-        names[name] = _unique(name, names.values())
+        # `notes` takes the place of our own, which other faces do not need; the other built-in projects have notes of
+        # another form, so a vault of such a name gets a suffix that no reply shows
+        taken = {*BUILT_IN_PROJECTS, *map(str.lower, names.values())} - {"notes"}
+        shown = "notes" if name.lower() == "notes" else name
+        names[name] = f"{name} basic-memory" if shown.lower() in taken else shown
         places[names[name]] = path
     options = {key: settings[key] for key in _OPTIONS if isinstance(settings.get(key), bool)}
     for key in _OPTIONS:
@@ -111,15 +115,6 @@ def _basic_memory_config(environ: Mapping[str, str]) -> dict[str, Any]:
     if not isinstance(settings, dict) or not isinstance(settings.get("projects"), dict):
         raise ConfigError(f"load config: {file}: it names no projects")
     return settings
-
-
-def _unique(name: str, taken: Collection[str]) -> str:
-    """What a project is called here. `notes` takes the place of our own, which other faces do not need; the other
-    built-in projects have notes of another form, so a vault of such a name gets a suffix that no reply shows."""
-    is_ours = name.lower() in BUILT_IN_PROJECTS
-    if name.lower() == "notes":
-        return "notes"
-    return f"{name} basic-memory" if is_ours or name.lower() in map(str.lower, taken) else name
 
 
 def json_folder(environ: Mapping[str, str] = os.environ) -> str | None:

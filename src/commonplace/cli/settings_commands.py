@@ -6,10 +6,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -35,8 +34,7 @@ config = Group(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigKey:
+class ConfigKey(NamedTuple):
     """A key of the configuration; `default` is its value as YAML, or in round brackets what holds without one."""
 
     name: str
@@ -56,7 +54,7 @@ def _key(name: str) -> ConfigKey:
     for each in keys():
         pattern = re.escape(each.name).replace(r"\{name\}", r"[\w .@-]+?")
         if re.fullmatch(pattern, name):
-            return replace(each, name=name)
+            return each._replace(name=name)
     if name.startswith("projects."):
         raise Failure("projects are added and removed by memory project")
     raise Failure(f'unknown setting "{name}"', hint=choices(name, [each.name for each in keys()], "Settings"))

@@ -146,12 +146,9 @@ class Settings:
 
 
 def load(
-    home: str | os.PathLike[str] | None = None,
-    file: str | os.PathLike[str] | None = None,
-    environ: Mapping[str, str] = os.environ,
-    *,
-    unread: bool = False,
-) -> Settings:
+    home: str | os.PathLike[str] | None = None, file: str | os.PathLike[str] | None = None,
+    environ: Mapping[str, str] = os.environ, *, unread: bool = False,
+) -> Settings:  # fmt: skip
     """The settings for `home` (else MEMORY_HOME, else storage.root, else ~/.memory), read from `file`
     (else the home's config.yaml). A missing file means defaults, and so does `unread`. Raises ConfigError.
     """
@@ -490,10 +487,8 @@ def read_plain(text: str) -> dict[str, Any] | None:
 
 
 def change(path: Path, changes: Mapping[str, Any]) -> str:
-    """The text of the configuration file at `path` with `section.key` entries set (None = removed).
-
-    Every other line and comment stays. Raises ConfigError when the file cannot be read as YAML.
-    """
+    """The text of the configuration file at `path` with `section.key` entries set (None = removed). Every other line
+    and comment stays. Raises ConfigError when the file cannot be read as YAML."""
     import yaml
 
     def filled(rows: dict[str, Any]) -> dict[str, Any]:

@@ -53,11 +53,9 @@ _REPORT_IT = "Please report this line with the command you ran and `memory --ver
 
 
 def run() -> NoReturn:
-    """The `memory` program: `main` without garbage collection, then exit at once.
-
-    Collecting garbage and finalizing the interpreter take a fifth of a short command's time, and the system
-    frees the memory anyway; long commands turn collection on again.
-    """
+    """The `memory` program: `main` without garbage collection, then exit at once. Collecting garbage and finalizing the
+    interpreter take a fifth of a short command's time, and the system frees the memory anyway; long commands turn
+    collection on again."""
     gc.disable()
     status = main()
     output.flush()

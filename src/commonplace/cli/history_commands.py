@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.memory_commands import minute
-from commonplace.cli.output import Failure, Row, confirmed
+from commonplace.cli.output import Failure, confirmed, table_row
 from commonplace.cli.syntax import Number, Text, Usage, command, dry_run_option, flag, option
 from commonplace.errors import TimeframeError
 from commonplace.text.neutral import flat
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from commonplace.engine import Memory
     from commonplace.store.journal import Change
 
-_LOG_ROW = Row("#{} {:<16} {:<10} {:<8} {}{}")
+_LOG_ROW = "#{} {:<16} {:<10} {:<8} {}{}"
 _ERASED_KEYS = ("notes", "changes", "texts", "files", "bytes", "remains", "mentions")
 _SHOWN = 20
 """Notes named before the question whether to erase them."""
@@ -65,7 +65,7 @@ def _line(changes: Sequence[Change], zone: tzinfo | None) -> str:
     more = f" (+{number} more)" if number > 0 else ""
     words = ", ".join(f"{word}: {' '.join(str(value).split())}" for word, value in (last.details or {}).items())
     row = last.number, minute(last.time, zone), last.verb, last.agent or "owner", _place(last)
-    return _LOG_ROW.format(*row, more + (f" ({words})" if words else ""))
+    return table_row(_LOG_ROW, *row, more + (f" ({words})" if words else ""))
 
 
 def _timeframe(memory: Memory, text: str, name: str) -> datetime:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from commonplace.cli import output, presets
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import Failure
-from commonplace.cli.syntax import Group, Number, command, option, text_from
+from commonplace.cli.syntax import Number, command, group, option, text_from
 from commonplace.note.entry import DEFAULT_NAMESPACE
 
 if TYPE_CHECKING:
@@ -17,11 +17,7 @@ if TYPE_CHECKING:
 
 _EVERY = 1 << 30
 
-kv = Group(
-    "kv",
-    dict.fromkeys(("get", "set", "del", "list"), "kv_commands"),
-    help="Keep short texts under a key: print, set, delete and list them.",
-)
+kv = group("kv", "kv_commands", "get set del list", "Keep short texts under a key: print, set, delete and list them.")
 _namespace_option = option("--namespace", metavar="NAME", default=DEFAULT_NAMESPACE, help="Where the key is.")
 
 

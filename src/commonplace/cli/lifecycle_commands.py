@@ -140,12 +140,8 @@ def _answer(call: Invocation, said: str, outcomes: Sequence[Outcome], **data: An
     return 1 if failed else 0
 
 
-@command(
-    "dream",
-    keys={"level": (), "processed": (), "actions": _ACTION_KEYS, "report": ()},
-    now=True,
-    example="memory dream --level 2 --dry-run",
-)
+@command("dream", keys={"level": (), "processed": (), "actions": _ACTION_KEYS, "report": ()}, now=True,
+         example="memory dream --level 2 --dry-run")  # fmt: skip
 @option("--level", type=Number(-(1 << 30)), default=1, help=_LEVELS)
 @_dry_run_option
 @flag("--report", "Show the report of the last dream again.")
@@ -226,16 +222,10 @@ def _reading_row(memory: Memory, text: str, found: Reading) -> dict[str, Any]:
     rule = f" repeat {found.repeat}" if found.repeat else ""
     day = f"{local:%a} {local.day} {local:%b} {local.year} {local:%H:%M}"
     return {
-        "stored": False,
-        "text": text,
-        "phrase": found.phrase,
-        "due_at": stamp(found.due),
-        "due_local": local.isoformat(),
-        "reading": f"{day} ({one_line(found.phrase)}){rule}",
-        "all_day": found.all_day,
-        "repeat": found.repeat,
-        "others": list(found.others),
-    }
+        "stored": False, "text": text, "phrase": found.phrase, "due_at": stamp(found.due),
+        "due_local": local.isoformat(), "reading": f"{day} ({one_line(found.phrase)}){rule}",
+        "all_day": found.all_day, "repeat": found.repeat, "others": list(found.others),
+    }  # fmt: skip
 
 
 def _list_reminders(call: Invocation, *, every: bool) -> None:

@@ -157,9 +157,7 @@ def read(call: Invocation, *refs: str, as_of: Text) -> None:
 
 def any_note(memory: Memory, ref: str) -> NoteInfo:
     """The note `ref` names: a memory by its id, else one of any project, by all that `log`, `search` and tools print.
-
-    Raises NotFound, Ambiguous.
-    """
+    Raises NotFound, Ambiguous."""
     try:
         return memory.memory_id(ref)
     except NotFound as missing:
@@ -297,11 +295,8 @@ def _change_links(call: Invocation, done: str, *refs: str) -> None:
         call.answer(said, source=source.id, target=target.id, changed=changed)
 
 
-@command(
-    "resolve-links",
-    keys={"resolved": (), "links_added": (), "unresolved": ("id", "target")},
-    example="memory resolve-links --dry-run",
-)
+@command("resolve-links", keys={"resolved": (), "links_added": (), "unresolved": ("id", "target")},
+         example="memory resolve-links --dry-run")  # fmt: skip
 @dry_run_option("Only say what would be linked.")
 def resolve_links(call: Invocation, *, dry_run: bool) -> None:
     """Turn [[wikilinks]] in the text of memories into links."""

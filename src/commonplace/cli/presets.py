@@ -24,11 +24,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """The toolsets to serve; projects (name -> folder) and a default project for this server only; its name.
-
-    `like`: the server whose tool names and replies are used. `json_folder`: the folder of the key-value entries,
-    None for the notes of project `kv`. `vault`: what a Basic Memory configuration says.
-    """
+    """The toolsets to serve; projects (name -> folder) and a default project for this server only; its name. `like`:
+    the server whose tool names and replies are used. `json_folder`: the folder of the key-value entries, None for the
+    notes of project `kv`. `vault`: what a Basic Memory configuration says."""
 
     tools: tuple[str, ...]
     projects: Mapping[str, str] = field(default_factory=dict)
@@ -40,11 +38,9 @@ class Preset:
 
 
 def preset(name: str, environ: Mapping[str, str] = os.environ) -> Preset:
-    """The preset of that name. Raises Failure naming the known ones, ConfigError for a bad file.
-
-    Banks are those of MEMORY_BANK_ROOT, entries the files of AGENT_MEMORY_PATH; else those of an installed server of
-    that name, used in place; else our own.
-    """
+    """The preset of that name. Raises Failure naming the known ones, ConfigError for a bad file. Banks are those of
+    MEMORY_BANK_ROOT, entries the files of AGENT_MEMORY_PATH; else those of an installed server of that name, used in
+    place; else our own."""
     if name == "basic-memory":
         return _basic_memory(environ)
     if name == "memory-bank":
@@ -60,13 +56,8 @@ def preset(name: str, environ: Mapping[str, str] = os.environ) -> Preset:
     return Preset(("memory",)) if name == "anthropic" else Preset(("graph",), like=name)
 
 
-_OPTIONS = (
-    "kebab_filenames",
-    "write_note_overwrite_default",
-    "update_permalinks_on_move",
-    "permalinks_include_project",
-    "enable_posix_tools",
-)
+_OPTIONS = ("kebab_filenames", "write_note_overwrite_default", "update_permalinks_on_move",
+            "permalinks_include_project", "enable_posix_tools")  # fmt: skip
 
 
 def _basic_memory(environ: Mapping[str, str]) -> Preset:
@@ -129,11 +120,9 @@ _THOUGHTBOX_FILE = ".thoughtbox/memory.jsonl"
 
 
 def graph_file(option: str | None, like: str | None, configured: str | None) -> Path | None:
-    """The graph file to serve (contract 002, 8); None: the notes of project `graph`.
-
-    The first of the option, the two variables, the configuration; then thoughtbox's file in the working folder,
-    which must exist unless that server is stood in for.
-    """
+    """The graph file to serve (contract 002, 8); None: the notes of project `graph`. The first of the option, the two
+    variables, the configuration; then thoughtbox's file in the working folder, which must exist unless that server is
+    stood in for."""
     names = reversed(_GRAPH_VARIABLES) if like == "server-memory" else _GRAPH_VARIABLES
     for place in (option, *map(os.environ.get, names), configured):
         if place:
@@ -143,10 +132,8 @@ def graph_file(option: str | None, like: str | None, configured: str | None) -> 
 
 
 def graph_project(file: Path | None, taken: Mapping[str, object]) -> dict[str, os.PathLike[str]]:
-    """A graph file in use as a project of its own, named by the file's stem; nothing when it is one already.
-
-    `taken`: the projects there are besides the built-in ones (name -> folder or file).
-    """
+    """A graph file in use as a project of its own, named by the file's stem; nothing when it is one already. `taken`:
+    the projects there are besides the built-in ones (name -> folder or file)."""
     if file is None or str(file) in (str(Path(os.path.expanduser(str(place)))) for place in taken.values()):
         return {}
     from commonplace.engine.graphs import graph_project as opened

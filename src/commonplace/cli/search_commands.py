@@ -128,7 +128,7 @@ def search(
             return _show_found(call, memory, wanted, text, [*found, *others], total + others_total, elsewhere, every)
         if not found and not others:
             return call.answer("No matching memories found.")
-        lines = [output.Row(_ROW).format(*cells) for cells in _cells(call, memory, found, 80)]
+        lines = [output.table_row(_ROW, *cells) for cells in _cells(call, memory, found, 80)]
         lines += [f"{place_of(each)}  {each.title}" for each in others]
         last_line = f"Found: {total} memories" + (f", {others_total} other notes" if every else "")
         call.answer("\n".join([*lines, "", last_line]))

@@ -15,7 +15,7 @@ import click
 from commonplace import config as settings_file
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import Failure
-from commonplace.cli.syntax import Group, Usage, command, flag
+from commonplace.cli.syntax import Usage, command, flag, group
 from commonplace.errors import ConfigError, choices
 from commonplace.query import split_list
 
@@ -27,11 +27,7 @@ if TYPE_CHECKING:
 _KEYS = ("key", "value", "default", "set", "meaning")
 _ROW = "{:<32} {:<24} {}"
 
-config = Group(
-    "config",
-    dict.fromkeys(("get", "set", "unset", "list"), "settings_commands"),
-    help="Show and change the settings in config.yaml.",
-)
+config = group("config", "settings_commands", "get set unset list", "Show and change the settings in config.yaml.")
 
 
 class ConfigKey(NamedTuple):
@@ -152,11 +148,8 @@ def config_list(call: Invocation) -> None:
 
 _PROJECT_KEYS = ("name", "path", "notes", "default", "built_in")
 
-project = Group(
-    "project",
-    dict.fromkeys(("add", "list", "remove", "default"), "settings_commands"),
-    help="Add folders of notes or graph files as projects, list them, take them off the list.",
-)
+project = group("project", "settings_commands", "add list remove default",
+                "Add folders of notes or graph files as projects, list them, take them off the list.")  # fmt: skip
 
 
 def _names(context: click.Context, given: Sequence[str], *, built_in: bool = True) -> list[str]:
@@ -224,13 +217,8 @@ def project_list(call: Invocation) -> None:
         call.table(head, cells if call.on_terminal else [head, *cells], form="{:<12} {:>6} {}")
 
 
-@command(
-    "remove",
-    "NAME",
-    keys={"project": _PROJECT_KEYS},
-    complete=partial(_names, built_in=False),
-    example="memory project remove work",
-)
+@command("remove", "NAME", keys={"project": _PROJECT_KEYS}, complete=partial(_names, built_in=False),
+         example="memory project remove work")  # fmt: skip
 def project_remove(call: Invocation, name: str) -> None:
     """Take a project off the list. Its files stay."""
     with call.memory() as memory:

@@ -59,12 +59,9 @@ class NoSuch(CommonplaceError):
 
 @dataclass(frozen=True, slots=True)
 class StoredToken:
-    """Somebody who may call: `hash` of the secret, `shown` its beginning.
-
-    `projects`: there are no others for it (empty: all). `agent`: who the engine takes it for. `member`: whose it is, in
-    the spaces; None: the owner's, for the home itself. Times are stamps, `used` is a day. `rate` a minute, `quota` a
-    day: how many calls, 0 = any number.
-    """
+    """Somebody who may call: `hash` of the secret, `shown` its beginning. `projects`: there are no others for it
+    (empty: all). `agent`: who the engine takes it for. `member`: whose it is, in the spaces; None: the owner's, for the
+    home itself. Times are stamps, `used` is a day. `rate` a minute, `quota` a day: how many calls, 0 = any number."""
 
     id: str
     name: str
@@ -205,10 +202,8 @@ class Access:
             return _token(found[-1])
 
     def find(self, secret: str) -> StoredToken | None:
-        """The valid token with this secret, its own or one that OAuth gave out for it. Raises AccessRefused.
-
-        Every secret is compared, in constant time, so that the time taken says nothing of any.
-        """
+        """The valid token with this secret, its own or one that OAuth gave out for it. Raises AccessRefused. Every
+        secret is compared, in constant time, so that the time taken says nothing of any."""
         now, kept = self._clock(), digest(secret).encode()
         rows = self.rows()
         own = granted = None

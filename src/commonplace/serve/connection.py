@@ -109,11 +109,8 @@ class NoMessage(Exception):
 
 
 def message_of(line: bytes) -> JSONRPCMessage:
-    """The message in `line`. Raises NoMessage.
-
-    Lone surrogates and bytes that are no UTF-8 are kept, as surrogates, so that the tool they are meant for
-    can name the parameter.
-    """
+    """The message in `line`. Raises NoMessage. Lone surrogates and bytes that are no UTF-8 are kept, as surrogates, so
+    that the tool they are meant for can name the parameter."""
     try:
         message = jsonrpc_message_adapter.validate_json(line)
         if not (isinstance(message, JSONRPCNotification) and b'"id"' in line):

@@ -128,10 +128,8 @@ def serve_web(web: Web, ready: Callable[[], None]) -> None:
 
 class Daemon:
     """Upkeep of `memory`'s home every `interval`, and with a `listener` its tools on the socket, with `web` on HTTP.
-
     `memory` is the owner's; `served` is what the socket's callers get when they name no agent. Both transports share
-    the registry, the threads and the size of a request.
-    """
+    the registry, the threads and the size of a request."""
 
     def __init__(
         self, tick: Scheduler, interval: timedelta, served: Memory | None = None, registry: Registry | None = None,
@@ -213,10 +211,8 @@ class Daemon:
         return 0
 
     def serve(self, ready: Callable[[], None], stopping: Callable[[], None]) -> None:
-        """Serve until SIGINT or SIGTERM; then end the action in hand, answer what is in progress, and return.
-
-        `ready` is called once the socket listens, `stopping` at the signal.
-        """
+        """Serve until SIGINT or SIGTERM; then end the action in hand, answer what is in progress, and return. `ready`
+        is called once the socket listens, `stopping` at the signal."""
         asyncio.run(self._serve(ready, stopping))
 
     async def _serve(self, ready: Callable[[], None], stopping: Callable[[], None]) -> None:

@@ -118,11 +118,9 @@ def place_of(text: str) -> tuple[str, int]:
 
 
 class Homes:
-    """The open memories of one server: its own home's, those of spaces, and either limited to some projects.
-
-    `memory` is the home's owner's and is not closed here; `registry` has its tools; `registry_for` makes those of a
-    space. Thread-safe.
-    """
+    """The open memories of one server: its own home's, those of spaces, and either limited to some projects. `memory`
+    is the home's owner's and is not closed here; `registry` has its tools; `registry_for` makes those of a space.
+    Thread-safe."""
 
     def __init__(
         self, memory: Memory, registry: Registry, registry_for: Callable[[Memory], Registry], access: Access

@@ -152,10 +152,8 @@ class NoResource(CommonplaceError):
 
 
 def prompt_result(memory: Memory, prompt: Prompt, given: Mapping[str, str]) -> Result:
-    """A rendered prompt as the answer to `prompts/get`. Raises InvalidInput for a missing argument.
-
-    Arguments the prompt does not have are ignored; a blank one is one not given, as forms send it.
-    """
+    """A rendered prompt as the answer to `prompts/get`. Raises InvalidInput for a missing argument. Arguments the
+    prompt does not have are ignored; a blank one is one not given, as forms send it."""
     names = {name for name, _, _ in prompt.arguments}
     arguments = {name: value for name, value in given.items() if name in names and value.strip()}
     for name, _, required in prompt.arguments:
@@ -168,10 +166,8 @@ def prompt_result(memory: Memory, prompt: Prompt, given: Mapping[str, str]) -> R
 def resource_result(
     memory: Memory, templates: Sequence[Template], uri: str, resources: Mapping[str, Resource] = {}
 ) -> Result:
-    """What the resource, or the first template that fits, reads at `uri`, as the answer to `resources/read`.
-
-    Raises NoResource when none fits, else what reading raises.
-    """
+    """What the resource, or the first template that fits, reads at `uri`, as the answer to `resources/read`. Raises
+    NoResource when none fits, else what reading raises."""
     found: Resource | Template | None = resources.get(uri)
     text = "" if found is None else resources[uri].read(memory)
     for template in () if found else templates:
@@ -184,10 +180,8 @@ def resource_result(
 
 
 def _variables(template: str, uri: str) -> dict[str, str] | None:
-    """The variables of RFC 6570 `{name}` (one segment) and `{+name}` (the rest) in `uri`; None: no match.
-
-    `?` and `#` belong to the last variable: people write the names of their notes unencoded.
-    """
+    """The variables of RFC 6570 `{name}` (one segment) and `{+name}` (the rest) in `uri`; None: no match. `?` and `#`
+    belong to the last variable: people write the names of their notes unencoded."""
     pattern, end = "", 0
     for match in _VARIABLE.finditer(template):
         pattern += re.escape(template[end : match.start()]) + f"(?P<{match[2]}>{'.+' if match[1] else '[^/]+'})"
@@ -213,12 +207,10 @@ def _completed(handler: Handler) -> Handler:
 
 
 class Handlers:
-    """The handlers of one server, as the SDK calls them: (context, parameters) -> result.
-
-    A client is told of changed resources in both ways the protocol has had: up to 2025-11-25 on its connection,
-    after `resources/subscribe`; later on a stream, `subscriptions/listen`, which the SDK serves. Changes are
-    seen by the version of each watched resource, compared after every call that used the memory.
-    """
+    """The handlers of one server, as the SDK calls them: (context, parameters) -> result. A client is told of changed
+    resources in both ways the protocol has had: up to 2025-11-25 on its connection, after `resources/subscribe`; later
+    on a stream, `subscriptions/listen`, which the SDK serves. Changes are seen by the version of each watched resource,
+    compared after every call that used the memory."""
 
     def __init__(self, registry: Registry, turns: CallQueue | None, identity: ServerIdentity):
         self._registry, self._turns, self._identity = registry, turns, identity
@@ -229,10 +221,8 @@ class Handlers:
         self.listen = ListenHandler(self._bus)
 
     def by_request(self) -> dict[str, Any]:
-        """Handlers for what the registry has, under the names of the SDK's parameters.
-
-        Without prompts or resources their requests stay unknown, and so out of the capabilities.
-        """
+        """Handlers for what the registry has, under the names of the SDK's parameters. Without prompts or resources
+        their requests stay unknown, and so out of the capabilities."""
         registry, prompts = self._registry, self._registry.prompts
         handlers: dict[str, Any] = {"on_call_tool": self.call}
         handlers["on_list_tools"] = _listing("tools", _TOOL, registry.tools.values())

@@ -87,11 +87,8 @@ class HomeState(NamedTuple):
 
 
 class Health:
-    """The routes that say how the server is: alive, ready, and in numbers.
-
-    `ask` tells the state, on a thread; `admitted` is as of HttpServer. Who is limited to projects may not know the
-    numbers of the whole home.
-    """
+    """The routes that say how the server is: alive, ready, and in numbers. `ask` tells the state, on a thread;
+    `admitted` is as of HttpServer. Who is limited to projects may not know the numbers of the whole home."""
 
     def __init__(
         self, metrics: Metrics, is_stopping: Callable[[], bool], ask: Callable[[], HomeState],

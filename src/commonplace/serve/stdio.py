@@ -26,14 +26,9 @@ _LAST_WORDS = 1.0  # seconds for a client to take its answers once the server wa
 
 
 def run_stdio(
-    open_memory: Callable[[], Memory],
-    registry: Registry,
-    *,
-    name: str = "commonplace",
-    version: str = "",
-    agent: str | None = None,
-    clients: Mapping[str, str] | None = None,
-) -> int:
+    open_memory: Callable[[], Memory], registry: Registry, *, name: str = "commonplace", version: str = "",
+    agent: str | None = None, clients: Mapping[str, str] | None = None,
+) -> int:  # fmt: skip
     """Serve `registry` over MCP until the client closes stdin, and return the process's exit status.
 
     `open_memory` is called once, off the event loop, when the client has its first answer; if it raises
@@ -138,10 +133,8 @@ class StdioTransport:
         self._waiting: SimpleQueue[bytes | None] = SimpleQueue()
 
     def start(self, line: Callable[[bytes], None], end: Callable[[], None]) -> None:
-        """Call `line` on the running event loop for every line that comes in, then `end` once.
-
-        `end` may come a second time, and early, when the other side no longer reads.
-        """
+        """Call `line` on the running event loop for every line that comes in, then `end` once. `end` may come a second
+        time, and early, when the other side no longer reads."""
         self._loop = asyncio.get_running_loop()
         self._written = asyncio.Event()
         threading.Thread(target=self._read, args=(line, end), name="stdin", daemon=True).start()

@@ -69,10 +69,8 @@ Found = Iterator[Exported | tuple[str, str]]
 
 
 def plan_export(memory: Memory, kind: str, path: Path, project: str) -> MovePlan:
-    """The plan for taking in an export of one of READERS; conversations go to the folder `kind` of `project`.
-
-    What is there is compared: the later text counts, the other is in the history. Raises WrongStore, ProjectNotFound.
-    """
+    """The plan for taking in an export of one of READERS; conversations go to the folder `kind` of `project`. What is
+    there is compared: the later text counts, the other is in the history. Raises WrongStore, ProjectNotFound."""
     if not path.exists():
         raise WrongStore(f"no such file or folder: {path}")
     name, exchange = memory.project(project).name, Exchange(memory)

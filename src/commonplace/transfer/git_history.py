@@ -48,10 +48,8 @@ class _Commits:
 
 
 class GitHistory:
-    """The commits in the folder of a mirror, of what `contents` has; `own` is where they are noted.
-
-    Raises InvalidInput when somebody else moved the branch, StorageError.
-    """
+    """The commits in the folder of a mirror, of what `contents` has; `own` is where they are noted. Raises InvalidInput
+    when somebody else moved the branch, StorageError."""
 
     def __init__(self, folder: Path, own: Path, contents: Contents):
         self._folder, self._contents = folder, contents
@@ -109,10 +107,8 @@ class GitHistory:
         after_erase: str | None,
     ) -> list[str]:  # fmt: skip
         """Commit `changes`, those since `change`, and then what else differs from `files` (name → SHA-256), which the
-        folder holds, but for what changes made `later` touched. Returns what to tell the owner.
-
-        Raises InvalidInput after something was erased, unless `after_erase` says what to do (see `Mirror.run`).
-        """
+        folder holds, but for what changes made `later` touched. Returns what to tell the owner. Raises InvalidInput
+        after something was erased, unless `after_erase` says what to do (see `Mirror.run`)."""
         before, notices = self._commits, list[str]()
         if before is not None and any(each.verb == ERASE and each.details for each in changes):
             if after_erase is None:

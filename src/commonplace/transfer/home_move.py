@@ -51,11 +51,10 @@ _OWN_PATHS = (_CONFIG, f"{PRIVATE}/access.json")
 @dataclass(slots=True)
 class HomeMoved:
     """What was moved, or would be: `files` with `bytes`, `changes` of the journal and `texts` of the history.
-
-    `checksum`: the SHA-256 of one line `<SHA-256>  <name>` for each file of a project, sorted by name, as read at the
+    `checksum`: the SHA-256 of one line `<SHA-256> <name>` for each file of a project, sorted by name, as read at the
     source and as it is at the target. `rewritten`: files in which the source's path became the target's. `outside`:
-    projects in folders elsewhere, which stay there. `left`: files that no note can be, which a database does not take.
-    """
+    projects in folders elsewhere, which stay there. `left`: files that no note can be, which a database does not
+    take."""
 
     files: int = 0
     bytes: int = 0
@@ -68,10 +67,8 @@ class HomeMoved:
 
 
 def move(source: str, target: str, *, dry_run: bool = False, progress: Progress | None = None) -> HomeMoved:
-    """Move the home at `source` to `target`, each a folder or the address of a database; or go on with it.
-
-    Raises InvalidInput when that cannot be, StorageError; then the target is no home, and the move can be run again.
-    """
+    """Move the home at `source` to `target`, each a folder or the address of a database; or go on with it. Raises
+    InvalidInput when that cannot be, StorageError; then the target is no home, and the move can be run again."""
     if target.startswith(DATABASE):
         if source.startswith(DATABASE):
             raise InvalidInput("Move from one database to another by way of a folder, or with pg_dump.")

@@ -60,11 +60,8 @@ class ParsedRecord:
     values: dict[str, Any]
 
     def over(self, there: Record, now: datetime) -> Record:
-        """The record with what the line lacks as it is `there`.
-
-        A line with its time is a whole record; without one, further keys add to those there, and a change of
-        the content is of now.
-        """
+        """The record with what the line lacks as it is `there`. A line with its time is a whole record; without one,
+        further keys add to those there, and a change of the content is of now."""
         lacking = {name: getattr(there, name) for name in Record.__slots__ if name not in self.fields | {"further"}}
         if "category" in self.fields and "phase" not in self.fields:
             del lacking["phase"]  # the category says it
@@ -113,10 +110,8 @@ def as_record(info: NoteInfo, content: str) -> Record:
 
 
 def read(data: bytes, *, now: datetime, ttl: timedelta, sees: Callable[[str], bool]) -> ParsedRecord:
-    """The record in a line. `ttl` is how long an inbox memory without `expires_at` stays from `now` on.
-
-    Raises InvalidInput saying what is wrong with it.
-    """
+    """The record in a line. `ttl` is how long an inbox memory without `expires_at` stays from `now` on. Raises
+    InvalidInput saying what is wrong with it."""
     values = _values(data)
     fields = {name: key for key, name in _NAMES.items() if values.get(key) is not None or key == "expires_at" in values}
     content, category = values.get("content"), values.get("category") or INBOX
@@ -263,10 +258,8 @@ def exported(
     memory: Memory, category: str | None = None, scope: str | None = None, *,
     redacts: bool = False, secret: Callable[[], None] | None = None,
 ) -> Iterator[str]:  # fmt: skip
-    """The lines, without newlines, of the memories the caller sees: oldest `created_at` first, then by id.
-
-    `secret` is called for each that holds what looks like a secret; with `redacts` it is redacted.
-    """
+    """The lines, without newlines, of the memories the caller sees: oldest `created_at` first, then by id. `secret` is
+    called for each that holds what looks like a secret; with `redacts` it is redacted."""
     exchange = Exchange(memory)
     rows = exchange.rows(category, scope)
     for start in range(0, len(rows), PAGE):
@@ -298,10 +291,8 @@ class _Action(NamedTuple):
 
 
 class Import:
-    """The import of `source`, a seekable file of JSON Lines, for the caller of `memory`.
-
-    With `skip_bad` bad records are left out.
-    """
+    """The import of `source`, a seekable file of JSON Lines, for the caller of `memory`. With `skip_bad` bad records
+    are left out."""
 
     def __init__(self, memory: Memory, source: BinaryIO, *, skip_bad: bool = False):
         self._memory = memory
@@ -326,10 +317,8 @@ class Import:
         return tally
 
     def run(self, tally: Tally, warn: Say, progress: Progress | None = None) -> None:
-        """Carry it out, after `check`; `tally` counts what is done so far. A batch is one change.
-
-        Raises BadRecord, StorageError and the like; what was written before stays, and may be imported again.
-        """
+        """Carry it out, after `check`; `tally` counts what is done so far. A batch is one change. Raises BadRecord,
+        StorageError and the like; what was written before stays, and may be imported again."""
         for actions in self._batches(tally, warn):
             older = [(each.info, each.record.text().encode()) for each in actions if each.verb == OLDER and each.info]
             if older:
@@ -342,10 +331,8 @@ class Import:
 
     def _batches(self, tally: Tally, warn: Say | None = None, *, remembers: bool = False) -> Iterator[list[_Action]]:
         """One way through the input: the actions for each batch, counted in `tally` once the caller is done with them.
-
         A trial run that `remembers` what it would have written counts exactly, also where an id stands twice; that is
-        some 200 bytes a record.
-        """
+        some 200 bytes a record."""
         self._contents: set[bytes] | None = None
         self._written: dict[str, tuple[datetime, bytes]] = {}
         self._remembers = remembers

@@ -76,11 +76,9 @@ class Mirror:
     def run(
         self, *, git: bool = False, after_erase: str | None = None, progress: Callable[[int, int], None] | None = None
     ) -> Mirrored:
-        """Make the folder like the memory. With `git`, and once there was one, a commit for each change.
-
-        `after_erase`: `rewrite` makes the commits anew without what was erased in the memory, `keep` goes on with it in
-        them; None refuses to commit. Raises InvalidInput, Busy, StorageError; the next run goes on.
-        """
+        """Make the folder like the memory. With `git`, and once there was one, a commit for each change. `after_erase`:
+        `rewrite` makes the commits anew without what was erased in the memory, `keep` goes on with it in them; None
+        refuses to commit. Raises InvalidInput, Busy, StorageError; the next run goes on."""
         self._contents.wait_until_whole()
         with self._locked():
             state = self._load()

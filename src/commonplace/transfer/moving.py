@@ -127,10 +127,8 @@ def files_below(
     root: Path, skipped: Callable[[str], bool] = lambda name: False, kept: Callable[[str], bool] | None = None
 ) -> Iterator[SourceFile]:
     """Every file below `root` but hidden ones and those `skipped` by name, folders too, sorted by path; with `kept`
-    those whose names, and whose folders' names, it keeps.
-
-    A link is not followed, and named as refused, like a folder that cannot be read.
-    """
+    those whose names, and whose folders' names, it keeps. A link is not followed, and named as refused, like a folder
+    that cannot be read."""
     waiting = [""]
     while waiting:
         folder = waiting.pop()
@@ -157,10 +155,8 @@ def files_below(
 
 
 def plan_vault(memory: Memory, path: Path, project: str) -> MovePlan:
-    """The plan for copying a vault of notes into `project`, with its folders and other files.
-
-    Raises WrongStore; ProjectNotFound.
-    """
+    """The plan for copying a vault of notes into `project`, with its folders and other files. Raises WrongStore;
+    ProjectNotFound."""
     folder_at(path, "a folder of notes")
     name = memory.project(project).name
     found = list(files_below(path, SKIPPED_FOLDERS.__contains__))
@@ -171,10 +167,8 @@ def plan_vault(memory: Memory, path: Path, project: str) -> MovePlan:
 
 def plan_mirror(memory: Memory, path: Path) -> MovePlan:
     """The plan for bringing back what `memory mirror` keeps at `path`: each file into its project, as it is there.
-
     Projects of the configuration that are not here are made as folders of the home when the plan is carried out. Raises
-    WrongStore, InvalidInput for an agent.
-    """
+    WrongStore, InvalidInput for an agent."""
     if not (folder_at(path, "a mirror") / MIRROR).is_dir():
         raise WrongStore(f"{path} is no mirror: it has no folder {MIRROR}")
     Contents(memory)  # refuses an agent, from whom some of it is private
@@ -373,11 +367,9 @@ _Incoming = tuple[Entry, dict[str, Any]]
 
 
 def plan_agent_memory(memory: Memory, path: Path, *, skip_bad: bool = False) -> MovePlan:
-    """The plan for copying the entries into notes. Of two with one key the later `created_at` counts, as
-    remembering a key anew sets it; of one time, the one that is here.
-
-    Raises WrongStore, also for a file that is no list of entries, which `skip_bad` leaves out.
-    """
+    """The plan for copying the entries into notes. Of two with one key the later `created_at` counts, as remembering a
+    key anew sets it; of one time, the one that is here. Raises WrongStore, also for a file that is no list of entries,
+    which `skip_bad` leaves out."""
     folder_at(path, "a folder of agent-memory")
     entries, files = NoteEntries(memory), JsonEntryFolder(path).files
     stems = files.stems()

@@ -32,14 +32,9 @@ class _Commands:
     """A memory and the six commands on one folder of it: what both tools share."""
 
     def __init__(
-        self,
-        home: str | os.PathLike[str] | None = None,
-        *,
-        agent: str | None = None,
-        folder: str = "",
-        create_existing: str | None = None,
-        cache_control: Any = None,
-    ):
+        self, home: str | os.PathLike[str] | None = None, *, agent: str | None = None, folder: str = "",
+        create_existing: str | None = None, cache_control: Any = None,
+    ):  # fmt: skip
         super().__init__(cache_control=cache_control)  # type: ignore[call-arg]  # the SDK's class comes next
         if create_existing not in (None, "overwrite", "error"):
             raise InvalidInput(f'create_existing must be "overwrite" or "error", got {create_existing!r}')

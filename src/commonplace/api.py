@@ -37,22 +37,15 @@ class Memory(engine.Memory):
 
     def dream(self, level: int = 1, *, dry_run: bool = False) -> Dream:
         """Put memories in order: level 1 sorts the inbox, 2 also merges what is similar, 3 also links and reminds.
-
-        Raises InvalidInput for another level.
-        """
+        Raises InvalidInput for another level."""
         from commonplace.jobs import dream
 
         return dream.run(self, level, dry_run=dry_run, endpoint=dream.endpoint_of(self.settings))
 
     def remind(
-        self,
-        text: str,
-        at: str | None = None,
-        *,
-        tags: Sequence[str] = (),
-        scope: str = "global",
+        self, text: str, at: str | None = None, *, tags: Sequence[str] = (), scope: str = "global",
         source: str | None = None,
-    ) -> Note:
+    ) -> Note:  # fmt: skip
         """Store a reminder at the time that `at`, else `text` itself names. Raises TimeRefused, and as `write`."""
         from commonplace.jobs import reminders
 
@@ -61,18 +54,12 @@ class Memory(engine.Memory):
         return reminders.store(self, text, reading, tags=tags, scope=scope, source=source)
 
     def ingest(
-        self,
-        source: str = "all",
-        path: str | os.PathLike[str] | None = None,
-        *,
-        dry_run: bool = False,
+        self, source: str = "all", path: str | os.PathLike[str] | None = None, *, dry_run: bool = False,
         again: bool = False,
-    ) -> dict[str, Ingestion]:
+    ) -> dict[str, Ingestion]:  # fmt: skip
         """Take the notes of other programs in: `source` names them, parted by commas; `path` is the folder to read
-        instead of a source's own. Returns by source how many are new, changed and skipped, and warnings.
-
-        `again` brings back what was deleted. Raises InvalidInput for an unknown source or a missing folder.
-        """
+        instead of a source's own. Returns by source how many are new, changed and skipped, and warnings. `again` brings
+        back what was deleted. Raises InvalidInput for an unknown source or a missing folder."""
         from commonplace.ingest import plan
 
         chosen = plan.sources(source, None if path is None else os.fspath(path), self.settings)

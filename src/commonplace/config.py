@@ -146,41 +146,30 @@ class Settings:
 
 
 def load(
-    home: str | os.PathLike[str] | None = None,
-    file: str | os.PathLike[str] | None = None,
-    environ: Mapping[str, str] = os.environ,
-    *,
-    unread: bool = False,
-) -> Settings:
+    home: str | os.PathLike[str] | None = None, file: str | os.PathLike[str] | None = None,
+    environ: Mapping[str, str] = os.environ, *, unread: bool = False,
+) -> Settings:  # fmt: skip
     """The settings for `home` (else MEMORY_HOME, else storage.root, else ~/.memory), read from `file`
     (else the home's config.yaml). A missing file means defaults, and so does `unread`. Raises ConfigError.
     """
     given = home or environ.get("MEMORY_HOME") or None
-    if isinstance(given, str) and is_database(given):
-        url, space = _database(given)
-        folder = _replica(url, space, environ)
-        path = _absolute(file) if file else folder / "config.yaml"
-        if unread:
-            return Settings(folder, path, url, space)
-        found = _File(path, _read(path))
-        if file and (cache := found.section("storage").get("cache")):
-            folder = _absolute(cache)
-        return found.settings(folder, environ, url, space)
-    folder = _absolute(given or "~/.memory")
+    url, space = _database(given) if isinstance(given, str) and is_database(given) else (None, "")
+    folder = _absolute(given or "~/.memory") if url is None else _replica(url, space, environ)
     path = _absolute(file) if file else folder / "config.yaml"
     if unread:
-        return Settings(folder, path)
+        return Settings(folder, path, url, space)
     found = _File(path, _read(path))
     storage = found.section("storage")
     if given is None and (address := storage.get("url")):
         if not isinstance(address, str) or not is_database(address):
             raise found.refuse(f'storage.url must begin with postgresql://, got "{address}"')
         url, space = _database(address)
-        folder = _absolute(storage["cache"]) if storage.get("cache") else _replica(url, space, environ)
-        return found.settings(folder, environ, url, space)
-    if given is None and (root := storage.get("root")):
+        folder = _replica(url, space, environ)
+    elif given is None and (root := storage.get("root")):
         folder = _absolute(root)
-    return found.settings(folder, environ)
+    if url is not None and (file or given is None) and (cache := storage.get("cache")):
+        folder = _absolute(cache)
+    return found.settings(folder, environ, url, space)
 
 
 def again(settings: Settings) -> Settings:
@@ -498,10 +487,8 @@ def read_plain(text: str) -> dict[str, Any] | None:
 
 
 def change(path: Path, changes: Mapping[str, Any]) -> str:
-    """The text of the configuration file at `path` with `section.key` entries set (None = removed).
-
-    Every other line and comment stays. Raises ConfigError when the file cannot be read as YAML.
-    """
+    """The text of the configuration file at `path` with `section.key` entries set (None = removed). Every other line
+    and comment stays. Raises ConfigError when the file cannot be read as YAML."""
     import yaml
 
     def filled(rows: dict[str, Any]) -> dict[str, Any]:
@@ -526,13 +513,14 @@ def _set(rows: dict[str, Any], changes: Mapping[tuple[str, ...], Any]) -> None:
         inner = rows
         for name in sections:
             if not isinstance(inner.get(name), dict):
-                inner = inner | {name: {}} if value is None else inner
+                if value is None:
+                    break
                 inner[name] = {}
             inner = inner[name]
-        if value is None:
-            inner.pop(last, None)
         else:
             inner[last] = value
+            if value is None:
+                del inner[last]
 
 
 def _set_line(lines: list[str], section: str, key: str, value: Any) -> None:
@@ -548,10 +536,9 @@ def _set_line(lines: list[str], section: str, key: str, value: Any) -> None:
     nested = [at for at in range(top + 1, end) if lines[at].strip() and not lines[at].lstrip().startswith("#")]
     indent = lines[nested[0]].partition(lines[nested[0]].lstrip())[0] if nested else "  "
     names = tuple(f"{indent}{form}:" for form in (key, f'"{key}"', f"'{key}'", _scalar(key)))
-    at = next((at for at in nested if lines[at].startswith(names)), None)
-    behind = (nested[-1] if nested else top) + 1
-    replaced = slice(behind, behind) if at is None else slice(at, at + 1)
-    lines[replaced] = [indent + line for line in fresh]
+    there = [at for at in nested if lines[at].startswith(names)][:1]
+    at = there[0] if there else (nested[-1] if nested else top) + 1
+    lines[at : at + len(there)] = [indent + line for line in fresh]
 
 
 def _scalar(value: Any) -> str:
@@ -575,4 +562,5 @@ def _round_trip(text: str, changes: Mapping[tuple[str, ...], Any]) -> str:
     _set(rows, changes)
     out = io.StringIO()
     yaml.dump(rows, out)
-    return out.getvalue()
+    emptied = "|".join(re.escape(_scalar(key[0])) for key, value in changes.items() if value is None)
+    return re.sub(rf"(?m)^(?:{emptied}): \{{\}}\n", "", out.getvalue()) if emptied else out.getvalue()

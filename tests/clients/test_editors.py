@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clients.random_files import MAKERS, json_file, toml_file, yaml_file
-from commonplace.clients import jsonc, toml_text, yaml_text
+from commonplace.clients.editing import Unsure
 from commonplace.clients.install import EDITORS
-from commonplace.clients.spans import Unsure
 
+jsonc, toml_text, yaml_text = (EDITORS[kind] for kind in ("json", "toml", "yaml"))
 VALUE = {"command": "/usr/bin/memory", "args": ["mcp", "--home", "/a b/é"], "enabled": True, "timeout": 300}
 SEEDS = st.integers(0, 2**48)
 TWO_THOUSAND = settings(max_examples=2000)

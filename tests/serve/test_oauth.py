@@ -468,6 +468,6 @@ def test_what_waits_is_kept_without_its_secrets_and_only_for_minutes(web):
         assert (await answered(client, location, secret)).status_code == 400
         await asked(client, id)
         assert {kind: len(rows) for kind, rows in web.access.rows()["oauth"].items()} == {
-            "asked": 1, "given": 0, "used": 0}  # fmt: skip
+            "asked": 1, "given": 0}  # fmt: skip
 
     web.run(conversation)

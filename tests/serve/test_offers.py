@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from commonplace.faces.tool import Prompt, Template
-from commonplace.serve import mcp_values
+from commonplace.serve import mcp
 
 
 def template(uri="memory://{project}/{+path}", complete=None):
@@ -11,7 +11,7 @@ def template(uri="memory://{project}/{+path}", complete=None):
 
 
 def read(uri, *templates):
-    return mcp_values.resource_result(None, templates or [template()], uri)["contents"][0]["text"]
+    return mcp.resource_result(None, templates or [template()], uri)["contents"][0]["text"]
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_a_resource_address_gives_the_variables_of_its_template(uri, variables):
 def test_the_characters_of_a_template_stand_for_themselves():
     dotted = template("a.b+c://{x}")
     assert read("a.b+c://1", dotted) == "{'x': '1'}"
-    with pytest.raises(mcp_values.NoResource):
+    with pytest.raises(mcp.NoResource):
         read("aXb+c://1", dotted)
 
 
@@ -45,5 +45,5 @@ def test_of_two_templates_the_first_that_fits_reads():
 
 def test_a_prompt_gets_its_own_arguments_and_no_blank_ones():
     prompt = Prompt("p", "P.", lambda memory, arguments: repr(arguments), [("a", "A", True), ("b", "B", False)])
-    result = mcp_values.prompt_result(None, prompt, {"a": "1", "b": "  ", "c": "3"})
+    result = mcp.prompt_result(None, prompt, {"a": "1", "b": "  ", "c": "3"})
     assert result["messages"] == [{"role": "user", "content": {"type": "text", "text": "{'a': '1'}"}}]

@@ -55,7 +55,7 @@ class Web:
         tools = registry(self._tools, self.memory.settings)
         homes = Homes(self.memory, tools, lambda space: registry(self._tools, space.settings), self.access)
         routes = oauth_routes(self.access, self._public, lambda: self.now, self._fetch) if self._public else []
-        identity = ServerIdentity("commonplace", "0", None, None, {})
+        identity = ServerIdentity("commonplace", "0", None, {})
         threads = ThreadPoolExecutor(4)
         server = HttpServer(
             homes, self.access, self._place, identity, self._tools, threads, threading.Event(), routes=routes,

@@ -21,36 +21,28 @@ if TYPE_CHECKING:
     from commonplace.cli.syntax import Group
 
 _MODULES = (
-    ("memory_commands", "write supersede read delete tag link unlink resolve-links"),
-    ("search_commands", "list search context backlinks"),
-    ("edit_command", "edit"),
-    ("exchange_commands", "ingest"),
-    ("lifecycle_commands", "upgrade decay consolidate archive pin unpin dream remind notify review"),
-    ("upkeep_commands", "status doctor reindex embed"),
-    ("history_commands", "log undo restore erase"),
-    ("settings_commands", "project config"),
-    ("kv_commands", "kv"),
-    ("exchange_commands", "graph export import"),
-    ("copy_commands", "mirror move-home"),
-    ("daemon_commands", "serve page"),
-    ("token_commands", "token space"),
-    ("install_commands", "install uninstall"),
-    ("tool_commands", "mcp call agent"),
-    ("hook_commands", "hook"),
-    ("syntax", "completion help"),
-    ("manual", "man"),
-)
-_TITLES = {
-    "memory_commands": "Memories", "search_commands": "Memories", "edit_command": "Memories",
-    "lifecycle_commands": "Upkeep and reminders",
-    "upkeep_commands": "Health", "history_commands": "History",
-    "settings_commands": "Projects and settings",
-    "exchange_commands": "Moving in and out", "copy_commands": "Moving in and out",
-    "kv_commands": "Graph and entries", "daemon_commands": "For agents and programs",
-    "tool_commands": "For agents and programs", "syntax": "This command", "manual": "This command",
-}  # fmt: skip
-"""The section of the help in which the commands of a module stand."""
-COMMANDS = {name: module for module, names in _MODULES for name in names.split()}
+    ("Memories", "memory_commands", "write supersede read delete tag link unlink resolve-links"),
+    ("Memories", "search_commands", "list search context backlinks"),
+    ("Memories", "memory_commands", "edit"),
+    ("Moving in and out", "exchange_commands", "ingest"),
+    ("Upkeep and reminders", "lifecycle_commands",
+     "upgrade decay consolidate archive pin unpin dream remind notify review"),
+    ("Health", "upkeep_commands", "status doctor reindex embed"),
+    ("History", "history_commands", "log undo restore erase"),
+    ("Projects and settings", "settings_commands", "project config"),
+    ("Graph and entries", "kv_commands", "kv"),
+    ("Moving in and out", "exchange_commands", "graph export import"),
+    ("Moving in and out", "copy_commands", "mirror move-home"),
+    ("For agents and programs", "daemon_commands", "serve page"),
+    ("Commands", "token_commands", "token space"),
+    ("Commands", "install_commands", "install uninstall"),
+    ("For agents and programs", "tool_commands", "mcp call agent"),
+    ("Commands", "hook_commands", "hook"),
+    ("This command", "syntax", "completion help"),
+    ("This command", "manual", "man"),
+)  # fmt: skip
+"""The section of the help, the module, its commands."""
+COMMANDS = {name: module for _, module, names in _MODULES for name in names.split()}
 """Every command with its module below commonplace.cli."""
 
 _TIME_ERRORS = ("ambiguous_time", "past_time", "no_time", "invalid_time", "vague_time")
@@ -61,11 +53,9 @@ _REPORT_IT = "Please report this line with the command you ran and `memory --ver
 
 
 def run() -> NoReturn:
-    """The `memory` program: `main` without garbage collection, then exit at once.
-
-    Collecting garbage and finalizing the interpreter take a fifth of a short command's time, and the system
-    frees the memory anyway; long commands turn collection on again.
-    """
+    """The `memory` program: `main` without garbage collection, then exit at once. Collecting garbage and finalizing the
+    interpreter take a fifth of a short command's time, and the system frees the memory anyway; long commands turn
+    collection on again."""
     gc.disable()
     status = main()
     output.flush()
@@ -101,8 +91,15 @@ def _run(arguments: list[str], invocation: Invocation) -> int:
             import fcntl  # noqa: F401
         except ImportError:
             return _failed(invocation, _NO_LOCKS, "storage", 1)
+        group = command_group()
         try:
-            status = _invoke(arguments, invocation)
+            if instruction := os.environ.get(COMPLETE_VARIABLE):
+                from click.shell_completion import shell_complete
+
+                status: int = shell_complete(group, {"obj": invocation}, "memory", COMPLETE_VARIABLE, instruction)
+            else:
+                with group.make_context("memory", arguments, obj=invocation) as context:
+                    status = group.invoke(context) or 0
         except click.exceptions.Exit as ended:
             status = ended.exit_code
         output.finish()
@@ -122,16 +119,6 @@ def _run(arguments: list[str], invocation: Invocation) -> int:
         return _failed(invocation, message, error.code, error.exit_code, hint, **details)
 
 
-def _invoke(arguments: list[str], invocation: Invocation) -> int:
-    group = command_group()
-    if instruction := os.environ.get(COMPLETE_VARIABLE):
-        from click.shell_completion import shell_complete
-
-        return shell_complete(group, {"obj": invocation}, "memory", COMPLETE_VARIABLE, instruction)
-    with group.make_context("memory", arguments, obj=invocation) as context:
-        return group.invoke(context) or 0
-
-
 def command_group() -> Group:
     """The click group of all commands."""
     import click
@@ -147,7 +134,8 @@ def command_group() -> Group:
 
     more: dict[str, Any] = {"callback": show_version, "help": "Show the version and exit."}
     version = click.Option(["--version"], is_flag=True, is_eager=True, expose_value=False, **more)
-    return Group("memory", COMMANDS, now=True, titles=_TITLES, params=[version], help=_HELP)
+    titles = {module: title for title, module, _ in _MODULES}
+    return Group("memory", COMMANDS, now=True, titles=titles, params=[version], help=_HELP)
 
 
 _HELP = """One memory for you and your agents: plain Markdown notes on your disk.

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from commonplace.faces.tool import Registry
     from commonplace.serve.daemon import Web
     from commonplace.serve.http import HttpServer, Place
-    from commonplace.serve.sessions import McpSessions
 
 _UNITS = Names("unit", lambda: ("systemd", "launchd"))
 _LOG_BYTES, _LOGS_KEPT = 1_000_000, 5
@@ -64,14 +63,18 @@ def serve(
 
         if print_unit not in UNITS:
             raise Usage(f'invalid value "{print_unit}" for --print-unit: use {" or ".join(UNITS)}')
-        arguments = _program(call, settings)
-        arguments += ["--interval", interval] if interval else []
-        arguments += ["--no-socket"] if no_socket else []
-        for name, given in (("--http", http), ("--public-url", public_url), ("--allow-host", allow_host),
-                            ("--allow-origin", allow_origin), ("--tools", tools)):  # fmt: skip
-            arguments += [name, given] if given else []
-        arguments += ["--no-token"] if is_open else []
-        arguments += ["--log", os.path.abspath(os.path.expanduser(log))] if log else []
+        program = shutil.which("memory")
+        arguments = [*([program] if program else [sys.executable, "-m", "commonplace"]), "--home", settings.address]
+        arguments += ["--config", os.path.abspath(call.config)] if call.config else []
+        arguments += [*(["--agent", call.agent] if call.agent else []), "serve"]
+        log = os.path.abspath(os.path.expanduser(log)) if log else None
+        options: dict[str, str | bool | None] = {
+            "--interval": interval, "--no-socket": no_socket, "--http": http, "--public-url": public_url,
+            "--allow-host": allow_host, "--allow-origin": allow_origin, "--tools": tools, "--no-token": is_open,
+            "--log": log,
+        }  # fmt: skip
+        for name, given in options.items():
+            arguments += [name, given] if isinstance(given, str) and given else [name] if given else []
         output.text(unit_file(print_unit, arguments, settings.home / "daemon.log").rstrip("\n"))
         return None
     place = None
@@ -152,9 +155,11 @@ def _serve(
     """`show` is told the address of HTTP once it answers; with it another daemon may do the upkeep of this home."""
     from commonplace.clients import hook
     from commonplace.engine import freshness, open_memory
+    from commonplace.faces import registry
     from commonplace.jobs import dream
     from commonplace.jobs.tick import FACE, Scheduler
     from commonplace.serve.daemon import Daemon, Running, daemon_lock, http_noted, serve_web
+    from commonplace.serve.sessions import McpSessions
     from commonplace.serve.socket import Listener
     from commonplace.store.files import make_private, reason
     from commonplace.store.layout import Layout
@@ -170,7 +175,15 @@ def _serve(
             if show is None:
                 raise
             has_upkeep = False
-        port = None if place is None else held.enter_context(closing(_listening(place, any_port)))
+        port = None
+        if place is not None:
+            try:
+                port = place.listen()
+            except StorageError:
+                if not any_port:
+                    raise
+                port = replace(place, port=0).listen()
+            held.enter_context(closing(port))
         if served is not None and not no_socket and has_upkeep:
             try:
                 listener = held.enter_context(closing(Listener(layout.socket)))
@@ -199,30 +212,15 @@ def _serve(
             return 0
         tick, callers = Scheduler(memory, dream.endpoint_of(settings)), memory.as_caller(call.caller, "socket")
         methods = {hook.METHOD: hook.served, freshness.METHOD: lambda memory, _: memory.freshen()}
-        sessions = None if served is None or listener is None else _sessions(settings, callers, served)
+        sessions = None  # of clients whose `memory mcp` finds this daemon; its hooks are theirs
+        if served is not None and listener is not None:
+            hooks = served.hooks
+            sessions = McpSessions(callers, lambda names, like: registry(names, settings, hooks, like))
         daemon = Daemon(tick, every, callers, served, listener, methods, web, sessions)
         if once:
             return 0 if daemon.tick() else 1
         daemon.serve(ready, lambda: None if show else _announce("\nShutting down..."))
     return 0
-
-
-def _sessions(settings: Settings, callers: Memory, served: Registry) -> McpSessions:
-    """The sessions of clients whose `memory mcp` finds this daemon; its hooks are theirs."""
-    from commonplace.faces import registry
-    from commonplace.serve.sessions import McpSessions
-
-    return McpSessions(callers, lambda names, like: registry(names, settings, served.hooks, like))
-
-
-def _listening(place: Place, any_port: bool) -> socket:
-    """The socket of a place; with `any_port` on another port if need be. Raises StorageError."""
-    try:
-        return place.listen()
-    except StorageError:
-        if not any_port:
-            raise
-        return replace(place, port=0).listen()
 
 
 def _web(
@@ -241,7 +239,7 @@ def _web(
     if not shows_page and not place.is_open and not any(access.by_id(each.id) for each in access.tokens()):
         output.notice("No token is valid, so nobody can call over HTTP. Make one: memory token add NAME")
     homes = Homes(memory, served, lambda space: registry(offered, space.settings, served.hooks), access)
-    identity = ServerIdentity("commonplace", __version__, None, call.caller, memory.settings.agents)
+    identity = ServerIdentity("commonplace", __version__, call.caller, memory.settings.agents)
     routes = []
     if place.public:
         from commonplace.serve.oauth import oauth_routes
@@ -288,12 +286,3 @@ def _log_to(file: str | None, level: int = logging.INFO) -> None:
         logger = logging.getLogger(name)
         logger.addHandler(handler)
         logger.setLevel(least)
-
-
-def _program(call: Invocation, settings: Settings) -> list[str]:
-    """The command line that serves this home, without the options of `serve`."""
-    program = shutil.which("memory")
-    start = [program] if program else [sys.executable, "-m", "commonplace"]
-    config = ["--config", os.path.abspath(call.config)] if call.config else []
-    agent = ["--agent", call.agent] if call.agent else []
-    return [*start, "--home", settings.address, *config, *agent, "serve"]

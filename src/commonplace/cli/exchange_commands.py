@@ -8,7 +8,7 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from itertools import chain
@@ -19,7 +19,8 @@ from commonplace.cli import output, presets
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.memory_commands import category_option
 from commonplace.cli.output import Failure
-from commonplace.cli.syntax import Group, Names, Text, Usage, command, dry_run_option, flag, option, stored, text_from
+from commonplace.cli.syntax import Names, Text, Usage, command, dry_run_option, flag, group, option, stored, text_from
+from commonplace.config import SOURCES
 from commonplace.errors import CommonplaceError, near
 from commonplace.query import check_memory, memory_query
 from commonplace.store.files import reason, remove_left
@@ -275,11 +276,8 @@ def _carry_out(call: Invocation, plan: MovePlan, dry_run: bool, said: str) -> No
     call.answer(f"{'Would import' if dry_run else 'Imported'} {said}", **counts)
 
 
-graph = Group(
-    "graph",
-    dict.fromkeys(("show", "export", "import"), "exchange_commands"),
-    help="Show an entity of the knowledge graph; hand the graph out as JSON Lines, or take one in.",
-)
+graph = group("graph", "exchange_commands", "show export import",
+              "Show an entity of the knowledge graph; hand the graph out as JSON Lines, or take one in.")  # fmt: skip
 
 
 @command(
@@ -359,10 +357,8 @@ def graph_import(call: Invocation, file: str) -> None:
 
 
 def _read_graph(file: str) -> GraphText:
-    """The entities and relations of a file, or of stdin for `-`; bad lines are reported. Raises Failure.
-
-    Bytes that are not UTF-8 make only their own line a bad one.
-    """
+    """The entities and relations of a file, or of stdin for `-`; bad lines are reported. Raises Failure. Bytes that are
+    not UTF-8 make only their own line a bad one."""
     try:
         data = None if file == "-" else Path(file).expanduser().read_bytes()
     except OSError as error:
@@ -403,14 +399,8 @@ _ALL = "all"
 _SOURCES = "Sources parted by commas: claude, car-agent, fingersaver, logseq, obsidian."
 
 
-def _names() -> Sequence[str]:
-    from commonplace.ingest.sources import SOURCES
-
-    return [_ALL, *SOURCES]
-
-
 @command("ingest", keys=("sources", "total"), example="memory ingest --source obsidian --path ~/vault --dry-run")
-@option("--source", "wanted", default=_ALL, type=Names("list", _names), help=_SOURCES)
+@option("--source", "wanted", default=_ALL, type=Names("list", lambda: (_ALL, *SOURCES)), help=_SOURCES)
 @option("--path", metavar="DIR", help="The folder to read instead of the source's own.")
 @dry_run_option("Only say what would be stored.")
 @flag("--again", "Also bring back what was deleted or has expired.")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.memory_commands import minute
-from commonplace.cli.output import Failure, Row, confirmed
+from commonplace.cli.output import Failure, confirmed, table_row
 from commonplace.cli.syntax import Number, Text, Usage, command, dry_run_option, flag, option
 from commonplace.errors import TimeframeError
 from commonplace.text.neutral import flat
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from commonplace.engine import Memory
     from commonplace.store.journal import Change
 
-_LOG_ROW = Row("#{} {:<16} {:<10} {:<8} {}{}")
+_LOG_ROW = "#{} {:<16} {:<10} {:<8} {}{}"
 _ERASED_KEYS = ("notes", "changes", "texts", "files", "bytes", "remains", "mentions")
 _SHOWN = 20
 """Notes named before the question whether to erase them."""
@@ -65,7 +65,7 @@ def _line(changes: Sequence[Change], zone: tzinfo | None) -> str:
     more = f" (+{number} more)" if number > 0 else ""
     words = ", ".join(f"{word}: {' '.join(str(value).split())}" for word, value in (last.details or {}).items())
     row = last.number, minute(last.time, zone), last.verb, last.agent or "owner", _place(last)
-    return _LOG_ROW.format(*row, more + (f" ({words})" if words else ""))
+    return table_row(_LOG_ROW, *row, more + (f" ({words})" if words else ""))
 
 
 def _timeframe(memory: Memory, text: str, name: str) -> datetime:
@@ -125,21 +125,17 @@ def restore(call: Invocation, ref: str, *, at: Text, change: int | None, to: Tex
     if at is not None and change is not None:
         raise Usage("--at and --change exclude each other")
     with call.memory() as memory:
-        moment = None if at is None else _moment(memory, at)
+        zone, moment = memory.settings.zone, None
+        if at is not None:
+            try:
+                moment = datetime.fromisoformat(at.strip())
+                if moment.tzinfo is None:
+                    moment = moment.replace(tzinfo=zone) if zone else moment.astimezone()
+                moment = moment.astimezone(UTC)
+            except (ValueError, OverflowError):
+                moment = _timeframe(memory, at, "--at time")
         path, number = memory.restore(ref, at=moment, change=change, to=to)
         call.answer(f"Restored {flat(path)} from #{number}", path=path, change=number)
-
-
-def _moment(memory: Memory, text: str) -> datetime:
-    """A time as ISO, local without an offset, else the beginning of a time frame. Raises Failure."""
-    zone = memory.settings.zone
-    try:
-        moment = datetime.fromisoformat(text.strip())
-        if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=zone) if zone else moment.astimezone()
-        return moment.astimezone(UTC)
-    except (ValueError, OverflowError):
-        return _timeframe(memory, text, "--at time")
 
 
 @command("erase", "[REF...]", keys=_ERASED_KEYS, own_agent=True, example="memory erase notes/Plan.md --dry-run")
@@ -166,8 +162,13 @@ def erase(
             said = "\n".join(f"would erase {each}" for each in done.notes)
             call.answer(said or "Nothing to erase.", **asdict(done))
             return 0
+        if not yes and not sys.stdin.isatty():
+            raise Failure("erase cannot be undone: give --yes, or run it on a terminal to be asked")
         if not yes:
-            _ask(done.notes)
+            few, more = done.notes[:_SHOWN], len(done.notes) - _SHOWN
+            shown = [*few, *([f"and {more} more"] if more > 0 else [])]
+            if not confirmed("\n".join([*shown, f"Erase {len(done.notes)} for good, with every older version?"])):
+                raise Failure("nothing was erased")
         done = run()
         lines = [f"Erased {each}" for each in done.notes]
         lines.append(f"Gone with it: {done.changes} in the log, {done.texts} in the history")
@@ -177,12 +178,3 @@ def erase(
         lines += [f"named by {each}, which stays as it is" for each in done.mentions]
         call.answer("\n".join(lines), **asdict(done))
         return 1 if done.remains else 0
-
-
-def _ask(notes: Sequence[str]) -> None:
-    """Raises Failure unless somebody at a terminal agrees."""
-    if not sys.stdin.isatty():
-        raise Failure("erase cannot be undone: give --yes, or run it on a terminal to be asked")
-    few = [*notes[:_SHOWN], *([f"and {len(notes) - _SHOWN} more"] if len(notes) > _SHOWN else [])]
-    if not confirmed("\n".join([*few, f"Erase {len(notes)} for good, with every older version?"])):
-        raise Failure("nothing was erased")

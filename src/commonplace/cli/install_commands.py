@@ -4,47 +4,41 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import time
 from collections.abc import Iterable, Sequence
 from difflib import unified_diff
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from commonplace import __version__
 from commonplace.cli.invocation import Invocation
-from commonplace.cli.output import Failure, Row
+from commonplace.cli.output import Failure, table_row
 from commonplace.cli.syntax import Text, Usage, command, flag, option
+from commonplace.clients import native, table
+from commonplace.clients.editing import Unsure
+from commonplace.clients.install import FileChange, Installer, Target, checked, checked_name, present, snippet
+from commonplace.clients.table import Client, Edit, Server
 from commonplace.config import is_database
-
-if TYPE_CHECKING:
-    from commonplace.clients.install import FileChange, Installer, Target
-    from commonplace.clients.table import Client, Edit, Server
+from commonplace.errors import CommonplaceError
 
 _START_SECONDS, _VERSION_SECONDS = 30.0, 10.0
-_STATUS = Row("{:<17} {:<6} {:<24} {:<8} {}")
+_IDS = lambda *_: [*table.clients()]
+_STATUS = "{:<17} {:<6} {:<24} {:<8} {}"
 
 
-def _ids(*_: object) -> list[str]:
-    from commonplace.clients.table import clients
-
-    return [*clients()]
-
-
-@command(
-    "install", "[CLIENT...]", keys=("clients", "server"), complete=_ids, example="memory install codex zed --dry-run"
-)
+@command("install", "[CLIENT...]", keys=("clients", "server"), complete=_IDS,
+         example="memory install codex zed --dry-run")  # fmt: skip
 @flag("--all", "Every client found on this machine.", "all_")
 @flag("--project", "The files of the project in the working folder, not your own.")
 @option("--http", metavar="URL", help="Connect to a server at this address instead of starting one.")
 @option("--token-env", metavar="NAME", help="The variable of the environment that holds the token for --http.")
-@click.option(
-    "--hooks/--no-hooks",
-    default=True,
-    help="Bring memory into each session by the client's hooks, or take ours out [yes].",
-)
+@click.option("--hooks/--no-hooks", default=True,
+              help="Bring memory into each session by the client's hooks, or take ours out [yes].")  # fmt: skip
 @flag("--native-memory", "Let Claude Code keep its own memories in a project here, for all agents to find.")
 @flag("--agents-md", "Also, or only: a paragraph about the memory in AGENTS.md of the working folder.")
 @option("--name", default="memory", help="The name of the entry.")
@@ -60,19 +54,19 @@ def install(
     One entry of the client's configuration changes, and not another byte; a copy of the file is kept. Then the
     server is started once and asked for its tools.
     """
-    from commonplace.clients.install import Installer, checked_name, checked_url, checked_variable
-    from commonplace.clients.native import add_auto_memory
-    from commonplace.clients.table import Server
-    from commonplace.clients.table import hooks as hook_edits
-    from commonplace.errors import CommonplaceError
-
     if token_env is not None and http is None:
         raise Usage("--token-env needs --http")
     if native_memory and (project or print_ or (ids and "claude-code" not in ids)):
         raise Usage("--native-memory is a setting of your own claude-code")
-    program = _program(project)
-    server = Server(checked_name(name), (*program, "mcp", *_globals(call)), checked_url(http) if http else "",
-                    checked_variable(token_env) if token_env else "")  # fmt: skip
+    # in a file that others check out, the bare name
+    program = ["memory"] if project and shutil.which("memory") else table.launcher()
+    server = Server(checked_name(name), (*program, "mcp", *_globals(call)), http or "", token_env or "")
+    if http:
+        message = f'invalid address "{http}": use http(s)://HOST[:PORT]/mcp, without user, password and query'
+        checked(http, r"https?://[^\s/@?#]+(/[^\s@?#]*)?", message)
+    if token_env:  # the message does not repeat it: it may be the token
+        message = "--token-env takes the NAME of a variable in capitals, never the token; e.g. MEMORY_TOKEN"
+        checked(token_env, r"[A-Z_][A-Z0-9_]{0,63}", message)
     if not (ids or all_ or print_ or native_memory or agents_md):
         return _show(call, server, project)
     installer, rows, texts, failed = Installer(call.settings().home), [], [], False
@@ -91,11 +85,11 @@ def install(
             else:
                 if _plugin_is_on(client):
                     wanted = _own_file(client, own)
-                unwanted = [] if hooks or project else _own_file(client, hook_edits(client, ["memory"]))
+                unwanted = [] if hooks or project else _own_file(client, table.hooks(client, ["memory"]))
                 row |= _changes(installer, wanted, unwanted, replace=replace, dry_run=dry_run)
                 if own and row["result"] in ("written", "unchanged") and not dry_run:
                     with call.memory() as memory:
-                        add_auto_memory(memory)
+                        native.add_auto_memory(memory)
         except CommonplaceError as error:
             row |= {"result": "refused", "reason": str(error)}
         failed = failed or row["result"] in ("refused", "not found")
@@ -111,7 +105,13 @@ def install(
     return int(failed)
 
 
-@command("uninstall", "[CLIENT...]", keys=("clients",), complete=_ids, example="memory uninstall --all")
+@command(
+    "uninstall",
+    "[CLIENT...]",
+    keys=("clients",),
+    complete=lambda *_: [*table.clients()],
+    example="memory uninstall --all",
+)
 @flag("--all", "Every client that has our entry.", "all_")
 @flag("--project", "The files of the project in the working folder, not your own.")
 @flag("--agents-md", "Also, or only: the paragraph in AGENTS.md of the working folder.")
@@ -122,10 +122,6 @@ def uninstall(
     call: Invocation, *ids: str, all_: bool, project: bool, agents_md: bool, name: str, replace: bool, dry_run: bool
 ) -> int:
     """Take our entry and hooks out of other programs' configuration; nothing else in it changes."""
-    from commonplace.clients.install import Installer, checked_name, present
-    from commonplace.clients.table import Server
-    from commonplace.errors import CommonplaceError
-
     if not (ids or all_ or agents_md):
         raise Usage("requires a CLIENT, or --all")
     server, installer = Server(checked_name(name)), Installer(call.settings().home)
@@ -147,13 +143,6 @@ def uninstall(
     return int(any(each["result"] == "refused" for each in rows))
 
 
-def _program(project: bool) -> list[str]:
-    """What starts us; in a file that others check out, the bare name."""
-    from commonplace.clients.table import launcher
-
-    return ["memory"] if project and shutil.which("memory") else launcher()
-
-
 def _globals(call: Invocation) -> list[str]:
     """The options that name this memory, if it is not the usual one: clients do not hand our environment on."""
     home = call.home or os.environ.get("MEMORY_HOME")
@@ -168,18 +157,15 @@ def _chosen(
     ids: Sequence[str], all_: bool, project: bool, *, print_: bool = False, agents_md: bool = False
 ) -> list[Client]:
     """The clients that were named, or those on this machine. Raises Failure for a name nobody has."""
-    from commonplace.clients.table import agents_md as paragraph
-    from commonplace.clients.table import clients
-
-    table = clients()
-    if unknown := [each for each in ids if each not in table]:
-        raise Failure(f'unknown client "{unknown[0]}"; clients: {", ".join(table)}. For others: memory install --print')
-    more = [paragraph(Path.cwd())] if agents_md else []
+    known = table.clients()
+    if unknown := [each for each in ids if each not in known]:
+        raise Failure(f'unknown client "{unknown[0]}"; clients: {", ".join(known)}. For others: memory install --print')
+    more = [table.agents_md(Path.cwd())] if agents_md else []
     if ids or (agents_md and not all_):
-        return [table[each] for each in dict.fromkeys(ids)] + more
+        return [known[each] for each in dict.fromkeys(ids)] + more
     if print_ and not all_:
-        return [table["cursor"]]  # the form most clients share
-    found = [each for each in table.values() if each.is_here(os.environ)]
+        return [known["cursor"]]  # the form most clients share
+    found = [each for each in known.values() if each.is_here(os.environ)]
     return [each for each in found if each.project or not project] + more
 
 
@@ -187,39 +173,30 @@ def _targets(
     client: Client, server: Server, project: bool, *, hooks: bool, program: Sequence[str], more: Sequence[Edit] = ()
 ) -> list[Target]:
     """The files of the client with what belongs in them, `more` in that of its hooks. Raises Failure."""
-    from commonplace.clients import install, table
-
-    file = client.place(os.environ, Path.cwd() if project else None)
+    file, edits = client.place(os.environ, Path.cwd() if project else None), [table.entry(client, server)]
     if file is None:
         raise Failure(f"{client.title} has no file for projects")
-    calls = table.hooks(client, program) if hooks and not project else []
-    edits = [table.entry(client, server)]
-    return install.targets(client, file, edits, client.hook_file(os.environ), [*calls, *more])
+    calls = [*(table.hooks(client, program) if hooks and not project else ()), *more]
+    if calls and client.hook_file(os.environ) == file:
+        return [Target(client, file, client.format, [*edits, *calls])]
+    return [Target(client, file, client.format, edits), *(_own_file(client, calls) if calls else ())]
 
 
 def _own_file(client: Client, edits: Sequence[Edit]) -> list[Target]:
     """The file of the client's hooks with these edits; none for a client without."""
-    from commonplace.clients.install import Target
-
     file = client.hook_file(os.environ)
     return [] if file is None else [Target(client, file, "json", edits)]
 
 
 def _memories(client: Client, home: Path) -> list[Edit]:
     """What makes the client keep its own memories in a project of the home, where it can be told to."""
-    from commonplace.clients.native import auto_memory_folder
-    from commonplace.clients.table import native_memory
-
-    return [native_memory(client, str(auto_memory_folder(home)))] if "memories" in client.hooks else []
+    return [table.native_memory(client, str(native.auto_memory_folder(home)))] if "memories" in client.hooks else []
 
 
 def _changes(
     installer: Installer, adding: Sequence[Target], removing: Sequence[Target], *, replace: bool, dry_run: bool
 ) -> dict[str, Any]:
     """Carry out one client's changes, as keys of its row; all are tried before the first file is written."""
-    from commonplace.clients.install import snippet
-    from commonplace.clients.spans import Unsure
-
     rows: list[tuple[Target, FileChange]] = []
     left: dict[str, str] = {}
     for dry in (True, dry_run):
@@ -247,7 +224,6 @@ def _changes(
 
 
 def _pasted(wanted: Iterable[Target]) -> dict[str, Any]:
-    from commonplace.clients.install import snippet
 
     first = next(iter(wanted))
     return {"file": str(first.file), "snippet": snippet(first.format, first.edits[:1])}
@@ -278,45 +254,33 @@ def _told(client: Client, row: dict[str, Any]) -> str:
 
 def _plugin_is_on(client: Client) -> bool:
     """Whether the client has our plugin, which would do everything twice."""
-    from commonplace.clients.install import Target, present
-    from commonplace.clients.spans import Unsure
-    from commonplace.clients.table import Edit, expand
-
     if not (known := client.plugin):
         return False
     *path, name = known["key"]
     edit = Edit("plugin", tuple(path), name, True, bool)
     try:
-        return present(Target(client, expand(known["file"], os.environ), known["format"], [edit])) == [True]
+        return present(Target(client, table.expand(known["file"], os.environ), known["format"], [edit])) == [True]
     except Unsure:
         return False
 
 
 def _show(call: Invocation, server: Server, project: bool) -> int:
     """The table of clients."""
-    from commonplace.clients.install import Installer
-    from commonplace.clients.table import clients
-
     installer = Installer(call.settings().home)
     rows, versions = [], dict[tuple[str, ...], str]()
-    for client in clients().values():
+    for client in table.clients().values():
         if project and client.project is None:
             continue
         rows.append(_state(installer, client, server, project, versions))
-    lines = [_STATUS.format("client", "found", "entry", "hooks", "file").rstrip()]
+    lines = [table_row(_STATUS, "client", "found", "entry", "hooks", "file").rstrip()]
     for row in rows:
         entry = f"{row['entry']} {row['version']}" if row["version"] else row["entry"]
         hooks = {True: "yes", False: "no", None: "-"}[row["hooks"]]
-        file = _short(row["file"]) if row["found"] else ""
-        lines.append(_STATUS.format(row["client"], "yes" if row["found"] else "no", entry, hooks, file).rstrip())
+        file = re.sub(f"^{re.escape(os.path.expanduser('~'))}(?=/)", "~", row["file"]) if row["found"] else ""
+        lines.append(table_row(_STATUS, row["client"], "yes" if row["found"] else "no", entry, hooks, file).rstrip())
     lines.append("\nConnect: memory install CLIENT, or memory install --all. Nothing was changed.")
     call.answer("\n".join(lines), clients=rows, server=None)
     return 0
-
-
-def _short(file: str) -> str:
-    home = os.path.expanduser("~")
-    return "~" + file[len(home) :] if file.startswith(home + "/") else file
 
 
 def _state(
@@ -325,16 +289,13 @@ def _state(
     """What `memory install` tells of a client; `entry` is none, ok, other command, broken command, address, not ours,
     plugin or unreadable, with the reason.
     """
-    from commonplace.clients import install, table
-    from commonplace.errors import CommonplaceError
-
     file = client.place(os.environ, Path.cwd() if project else None)
     found, entry, version, hooks = client.is_here(os.environ), "none", None, None
     assert file is not None
     try:
         edit = table.entry(client, server)
-        target = install.Target(client, file, client.format, [edit])
-        (value,) = install.present(target)
+        target = Target(client, file, client.format, [edit])
+        (value,) = present(target)
         if value is not None:
             argv = table.command_of(value)
             entry = "ok" if value == edit.value else "other command"
@@ -346,7 +307,7 @@ def _state(
         hook_file = client.hook_file(os.environ)
         if hook_file is not None and not project:
             calls = [each for each in table.hooks(client, ["memory"]) if not each.kept]
-            hooks = all(each is not None for each in install.present(install.Target(client, hook_file, "json", calls)))
+            hooks = all(each is not None for each in present(Target(client, hook_file, "json", calls)))
     except CommonplaceError as error:
         entry = f"unreadable: {error}"
     if not project and entry == "none" and _plugin_is_on(client):
@@ -357,21 +318,13 @@ def _state(
 
 def _version(argv: Sequence[str], known: dict[tuple[str, ...], str]) -> str | None:
     """The version of the program an entry starts, None when it does not start."""
-    from commonplace import __version__
-    from commonplace.clients.table import launcher
-
     start = tuple(argv[: argv.index("mcp")]) if "mcp" in argv else tuple(argv[:1])
-    if list(start) == launcher():
+    if list(start) == table.launcher():
         return __version__
     if start not in known:
         try:
-            done = subprocess.run(
-                [*start, "--version"],
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=_VERSION_SECONDS,
-                check=True,
-            )
+            done = subprocess.run([*start, "--version"], stdin=subprocess.DEVNULL, capture_output=True,
+                                  timeout=_VERSION_SECONDS, check=True)  # fmt: skip
             known[start] = done.stdout.decode("utf-8", "replace").split()[-1]
         except (OSError, subprocess.SubprocessError, IndexError):
             known[start] = ""
@@ -380,11 +333,8 @@ def _version(argv: Sequence[str], known: dict[tuple[str, ...], str]) -> str | No
 
 def _start(argv: Sequence[str]) -> dict[str, Any]:
     """Start the server as a client would and ask for its tools."""
-    hello = {
-        "protocolVersion": "2025-06-18",
-        "capabilities": {},
-        "clientInfo": {"name": "memory-install", "version": "1"},
-    }
+    client = {"name": "memory-install", "version": "1"}
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}
     lines: list[dict[str, Any]] = [
         {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
         {"jsonrpc": "2.0", "method": "notifications/initialized"},

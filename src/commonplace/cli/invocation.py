@@ -68,11 +68,9 @@ class Invocation:
     def memory(
         self, projects: Mapping[str, os.PathLike[str]] | None = None, *, watch: bool = False
     ) -> Iterator[Memory]:
-        """Open the memory of the home for this command; at its end unreadable files are mentioned once.
-
-        `projects`: additional ones for this command. `watch`: for commands of many calls, so that not every
-        call looks at every file.
-        """
+        """Open the memory of the home for this command; at its end unreadable files are mentioned once. `projects`:
+        additional ones for this command. `watch`: for commands of many calls, so that not every call looks at every
+        file."""
         from commonplace import clock
         from commonplace.engine import open_memory
 
@@ -86,20 +84,17 @@ class Invocation:
             finally:
                 output.warnings(memory.notices)
             if memory.has_changed_memories or self.checks_overview:
-                self._refresh_overview(memory)
+                from commonplace.engine.overview import Overview
+                from commonplace.errors import StorageError
+
+                try:
+                    if not Overview(memory).keep_up() and self.checks_overview:
+                        Overview(memory).refresh(create=False)
+                except StorageError as error:
+                    output.notice(f"warning: {error}")  # the command itself succeeded
             if self.command not in _REPORT_UNREADABLE and (count := len(memory.unreadable)):
                 files = "file" if count == 1 else "files"
                 output.notice(f"warning: {count} unreadable {files}, run memory doctor")
-
-    def _refresh_overview(self, memory: Memory) -> None:
-        from commonplace.engine.overview import Overview
-        from commonplace.errors import StorageError
-
-        try:
-            if not Overview(memory).keep_up() and self.checks_overview:
-                Overview(memory).refresh(create=False)
-        except StorageError as error:
-            output.notice(f"warning: {error}")  # the command itself succeeded
 
     def answer(self, text: str, /, **data: Any) -> None:
         """Print the result: `text`, or with `--json` the document of the keys `data`."""
@@ -118,22 +113,17 @@ class Invocation:
         return not self.json and output.is_terminal()
 
     def table(
-        self,
-        head: Sequence[str],
-        rows: Sequence[Sequence[str]],
-        *last: str,
-        form: str = "",
-        rule: int = 0,
+        self, head: Sequence[str], rows: Sequence[Sequence[str]], *last: str, form: str = "", rule: int = 0,
         cut: int = 0,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Print rows for a person, and the lines `last` under them. Where no person reads, each row by the template
         `form`, the last cell cut to `cut` characters, with a `rule` of dashes below the head, if any."""
         if self.on_terminal:
             lines = output.table(head, rows)
         else:
-            row = output.Row(form)
             shown = [(*cells[:-1], preview(cells[-1], cut)) if cut else cells for cells in rows]
-            lines = [*([row.format(*head), "-" * rule] if rule else []), *(row.format(*cells) for cells in shown)]
+            lines = [output.table_row(form, *head), "-" * rule] if rule else []
+            lines += [output.table_row(form, *cells) for cells in shown]
         lines += ["", *map(flat, last)] if last else []
         output.text("\n".join(lines), painted=self.on_terminal, paged=not self.no_pager)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from commonplace.cli import output, presets
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import Failure
-from commonplace.cli.syntax import Group, Number, command, option, text_from
+from commonplace.cli.syntax import Number, command, group, option, text_from
 from commonplace.note.entry import DEFAULT_NAMESPACE
 
 if TYPE_CHECKING:
@@ -17,11 +17,7 @@ if TYPE_CHECKING:
 
 _EVERY = 1 << 30
 
-kv = Group(
-    "kv",
-    dict.fromkeys(("get", "set", "del", "list"), "kv_commands"),
-    help="Keep short texts under a key: print, set, delete and list them.",
-)
+kv = group("kv", "kv_commands", "get set del list", "Keep short texts under a key: print, set, delete and list them.")
 _namespace_option = option("--namespace", metavar="NAME", default=DEFAULT_NAMESPACE, help="Where the key is.")
 
 
@@ -44,22 +40,17 @@ def _entries(call: Invocation) -> Iterator[Entries]:
             place.fold()
 
 
-def _named(entries: Entries, key: str, namespace: str) -> str:
-    """What a missing key may have been."""
-    from commonplace.errors import near
-
-    found = near(key, (each.key for each in entries.search("", namespace, _EVERY, 0)[0]))
-    return f"Did you mean {' or '.join(found)}?" if found else ""
-
-
 @contextmanager
 def _guessing(entries: Entries, key: str, namespace: str) -> Iterator[None]:
+    """Say what a missing key may have been."""
     from commonplace.engine.entries import NoEntry
+    from commonplace.errors import near
 
     try:
         yield
     except NoEntry as error:
-        raise Failure(str(error), error.code, _named(entries, key, namespace)) from None
+        found = near(key, (each.key for each in entries.search("", namespace, _EVERY, 0)[0]))
+        raise Failure(str(error), error.code, f"Did you mean {' or '.join(found)}?" if found else "") from None
 
 
 @command("get", "KEY", keys=("namespace", "key", "value"), example="memory kv get editor")
@@ -98,7 +89,7 @@ def kv_del(call: Invocation, *names: str, namespace: str) -> None:
             with _guessing(entries, name, namespace):
                 entries.remove(namespace, name)
         rows = [{"namespace": namespace, "key": name} for name in dict.fromkeys(names)]
-        call.answer_each([f"Deleted {name}" for name in dict.fromkeys(names)], rows)
+        call.answer_each([f"Deleted {row['key']}" for row in rows], rows)
 
 
 @command("list", "[TEXT]", keys=("namespace", "entries"), example="memory kv list")

@@ -140,12 +140,8 @@ def _answer(call: Invocation, said: str, outcomes: Sequence[Outcome], **data: An
     return 1 if failed else 0
 
 
-@command(
-    "dream",
-    keys={"level": (), "processed": (), "actions": _ACTION_KEYS, "report": ()},
-    now=True,
-    example="memory dream --level 2 --dry-run",
-)
+@command("dream", keys={"level": (), "processed": (), "actions": _ACTION_KEYS, "report": ()}, now=True,
+         example="memory dream --level 2 --dry-run")  # fmt: skip
 @option("--level", type=Number(-(1 << 30)), default=1, help=_LEVELS)
 @_dry_run_option
 @flag("--report", "Show the report of the last dream again.")
@@ -159,11 +155,8 @@ def dream(call: Invocation, *, level: int, dry_run: bool, report: bool) -> int:
     with call.memory() as memory:
         if report:
             found = load(memory.home)
-            lines = "No dream yet."
-            if found is not None:
-                found = seen_by(memory, found)
-                lines = _dream_lines(memory, found, with_report=True)
-            row = found or {"level": None, "processed": 0, "actions": [], "report": None}
+            row = seen_by(memory, found) if found else dict.fromkeys(_DREAM_KEYS) | {"processed": 0, "actions": []}
+            lines = _dream_lines(memory, row, with_report=True) if found else "No dream yet."
             return _answer(call, lines, (), **{key: row[key] for key in _DREAM_KEYS})
         with output.progress("Dreaming") as progress:
             endpoint = dream.endpoint_of(memory.settings)
@@ -198,7 +191,15 @@ def remind(
     if shows or done is not None:
         if words:
             raise Usage(f"accepts 0 arg(s), received {len(words)}")
-        return _list_reminders(call, every=every) if done is None else _acknowledge(call, done, dry_run=dry_run)
+        if done is None:
+            return _list_reminders(call, every=every)
+        with call.memory() as memory:
+            from commonplace.jobs import reminders
+
+            info = memory.memory_id(done) if dry_run else reminders.acknowledge(memory, done)
+            row = record(memory, info, content_of(memory, info))
+            said = f"{'Would be done' if dry_run else 'Done'}: {info.id[:8]}"
+            return call.answer(said, id=info.id, memory=row)
     if not words:
         raise Usage("requires at least 1 arg(s), only received 0")
     text = content_from(words, scope=new["scope"])
@@ -221,16 +222,10 @@ def _reading_row(memory: Memory, text: str, found: Reading) -> dict[str, Any]:
     rule = f" repeat {found.repeat}" if found.repeat else ""
     day = f"{local:%a} {local.day} {local:%b} {local.year} {local:%H:%M}"
     return {
-        "stored": False,
-        "text": text,
-        "phrase": found.phrase,
-        "due_at": stamp(found.due),
-        "due_local": local.isoformat(),
-        "reading": f"{day} ({one_line(found.phrase)}){rule}",
-        "all_day": found.all_day,
-        "repeat": found.repeat,
-        "others": list(found.others),
-    }
+        "stored": False, "text": text, "phrase": found.phrase, "due_at": stamp(found.due),
+        "due_local": local.isoformat(), "reading": f"{day} ({one_line(found.phrase)}){rule}",
+        "all_day": found.all_day, "repeat": found.repeat, "others": list(found.others),
+    }  # fmt: skip
 
 
 def _list_reminders(call: Invocation, *, every: bool) -> None:
@@ -249,15 +244,6 @@ def _list_reminders(call: Invocation, *, every: bool) -> None:
         if not rows:
             return call.answer("No reminders.")
         call.table(("ID", "When", "Reminder"), rows, form="{:<8} {:<16} {}", cut=60)
-
-
-def _acknowledge(call: Invocation, ref: str, *, dry_run: bool) -> None:
-    with call.memory() as memory:
-        from commonplace.jobs import reminders
-
-        info = memory.memory_id(ref) if dry_run else reminders.acknowledge(memory, ref)
-        row = record(memory, info, content_of(memory, info))
-        call.answer(f"{'Would be done' if dry_run else 'Done'}: {info.id[:8]}", id=info.id, memory=row)
 
 
 @command("notify", keys=("notified", "pending"), now=True, example="memory notify --dry-run")
@@ -317,8 +303,15 @@ def _ask(memory: Memory, items: list[ReviewItem], *, more: bool) -> None:
         key = click.getchar()
         if key in "q\x03\x04\x1b":
             break
-        if key == "u":
-            at = _take_back(memory, answered, at)
+        if key == "u" and not answered:
+            output.text("Nothing answered yet.")
+        elif key == "u":
+            try:
+                memory.undo(answered[-1][1])
+                at, _ = answered.pop()
+                output.text("Taken back.")
+            except CannotUndo as error:
+                output.failure(output.error_sentence(error))
         elif key == "s":
             at += 1
         elif key in dict(item.choices):
@@ -333,17 +326,3 @@ def _ask(memory: Memory, items: list[ReviewItem], *, more: bool) -> None:
             output.text("Press one of the keys shown.")
     remedy = " memory undo takes the last answer back." if answered else ""
     output.text(f"Answered {len(answered)} of {len(items)} questions.{remedy}")
-
-
-def _take_back(memory: Memory, answered: list[tuple[int, int]], at: int) -> int:
-    """Undo the last answer of this review. Returns the position of the question to ask next."""
-    if not answered:
-        output.text("Nothing answered yet.")
-        return at
-    try:
-        memory.undo(answered[-1][1])
-    except CannotUndo as error:
-        output.failure(output.error_sentence(error))
-        return at
-    output.text("Taken back.")
-    return answered.pop()[0]

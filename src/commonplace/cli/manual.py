@@ -11,11 +11,8 @@ from commonplace.cli.invocation import Invocation
 from commonplace.cli.syntax import Command, Group, command
 
 _EXITS = {
-    "0": "Done, also when nothing was found.",
-    "1": "The operation failed.",
-    "2": "Wrong usage.",
-    "130": "Interrupted.",
-}
+    "0": "Done, also when nothing was found.", "1": "The operation failed.", "2": "Wrong usage.", "130": "Interrupted.",
+}  # fmt: skip
 _VARIABLES = {
     "MEMORY_HOME": "The memory home.",
     "MEMORY_AGENT": "The acting agent.",

@@ -1,23 +1,25 @@
-"""`write`, `read`, `list`, `search`, `context`, `delete`, `tag`, and links between memories (contract 001, 3 and 4).
+"""`write`, `read`, `delete`, `tag`, links between memories (contract 001, 3 and 4), and `edit`.
 
 Also how a memory is shown as text: block, row, preview.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import datetime, tzinfo
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from commonplace.cli import output
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import Failure, error_sentence
-from commonplace.cli.syntax import Names, StoredValue, Text, command, dry_run_option, option, text_from
+from commonplace.cli.syntax import Names, Text, command, dry_run_option, option, text_from
 from commonplace.clock import parse_stamp, stamp
 from commonplace.engine.memory_rows import home_path, read_record, record
-from commonplace.errors import Ambiguous, CommonplaceError, NotFound, TimeframeError
+from commonplace.errors import Ambiguous, CommonplaceError, Conflict, Locked, NotFound, TimeframeError
 from commonplace.note.model import CATEGORIES, CATEGORY_PROJECT, GLOBAL, INBOX, MEMORY_PROJECTS, Draft
 from commonplace.query import check_memory, split_list
 
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 _REFERENCE = re.compile(r"(?=.*[0-9/])(?:memory://\S+|[0-9a-fA-F][0-9a-fA-F-]{3,35}|[^\s:]+/[^\s:]+)").fullmatch
 """What can only be meant as the id or the address of a note, not as a text."""
 _PLACE = ("id", "project", "path")
+_EDITORS = ("sensible-editor", "editor", "nano", "vi")
 _BLOCK = """\
 ID:     {id}
 Phase:   {phase}
@@ -51,17 +54,17 @@ def category_option(help: str = _CATEGORIES) -> Callable[..., Any]:
 
 
 def tags_option(help: str) -> Callable[..., Any]:
-    return option("--tags", type=StoredValue("A,B", "tag"), callback=lambda _, __, value: split_list(value), help=help)
+    return option("--tags", type=Names("A,B", "tag"), callback=lambda _, __, value: split_list(value), help=help)
 
 
-scope_option = option("--scope", type=StoredValue("text", "scope"), help="global or agent:NAME.")
+scope_option = option("--scope", type=Names("text", "scope"), help="global or agent:NAME.")
 as_of_option = option("--as-of", metavar="DATE", help="What was valid then, e.g. 2025-03-01, 2025-03, yesterday.")
 
 
 def new_memory_options(function: Any) -> Any:
     """The options `--tags`, `--scope` and `--source` of a memory to be written."""
     function = option("--source", default="manual", help="Where it comes from.")(function)
-    scope = option("--scope", type=StoredValue("text", "scope"), default=GLOBAL, help="global or agent:NAME.")
+    scope = option("--scope", type=Names("text", "scope"), default=GLOBAL, help="global or agent:NAME.")
     function = scope(function)
     return tags_option("Tags, separated by commas.")(function)
 
@@ -146,16 +149,15 @@ def read(call: Invocation, *refs: str, as_of: Text) -> None:
                 texts.append("" if call.json else _block(row, memory.settings.zone))
             else:
                 note = memory.read(info)
-                rows.append({"note": _note_row(note), "provenance": note.provenance.row()})
-                texts.append("" if call.json else _note_block(note, memory.settings.zone))
+                row, text = _shown_note(note, memory.settings.zone)
+                rows.append({"note": row, "provenance": note.provenance.row()})
+                texts.append(text)
         call.answer_each(texts, rows, "\n\n")
 
 
 def any_note(memory: Memory, ref: str) -> NoteInfo:
     """The note `ref` names: a memory by its id, else one of any project, by all that `log`, `search` and tools print.
-
-    Raises NotFound, Ambiguous.
-    """
+    Raises NotFound, Ambiguous."""
     try:
         return memory.memory_id(ref)
     except NotFound as missing:
@@ -179,19 +181,15 @@ def place_of(info: Note | NoteInfo) -> str:
     return f"{info.project}/{info.path}"
 
 
-def _note_row(note: Note) -> dict[str, Any]:
-    """A note of another project in JSON."""
+def _shown_note(note: Note, zone: tzinfo | None) -> tuple[dict[str, Any], str]:
+    """A note of another project in JSON, and the text of `read` for it."""
     row = {key: getattr(note, key) for key in ("id", "title", "type", "project", "path", "permalink", "checksum")}
-    times = {"created_at": stamp(note.created), "updated_at": stamp(note.changed)}
-    return row | {"tags": list(note.tags), "content": note.content} | times
-
-
-def _note_block(note: Note, zone: tzinfo | None) -> str:
-    """The text of `read` for a note of another project."""
-    rows = {"ID": note.id, "Title": note.title, "Type": note.type, "Path": place_of(note), "Link": note.permalink}
-    rows |= {"Tags": f"[{' '.join(note.tags)}]", "Created": _local(note.created, zone)}
-    rows |= {"Updated": _local(note.changed, zone)}
-    return "\n".join([*(f"{name + ':':<9}{value}" for name, value in rows.items()), "", note.content])
+    row |= {"tags": list(note.tags), "content": note.content}
+    rows = {"ID": note.id, "Title": note.title, "Type": note.type, "Path": place_of(note), "Link": note.permalink,
+            "Tags": f"[{' '.join(note.tags)}]", "Created": _local(note.created, zone),
+            "Updated": _local(note.changed, zone)}  # fmt: skip
+    text = "\n".join([*(f"{name + ':':<9}{value}" for name, value in rows.items()), "", note.content])
+    return row | {"created_at": stamp(note.created), "updated_at": stamp(note.changed)}, text
 
 
 def _block(row: dict[str, Any], zone: tzinfo | None) -> str:
@@ -255,8 +253,8 @@ def memories_named(memory: Memory, refs: Iterable[str]) -> list[NoteInfo]:
 
 
 @command("tag", "ID...", keys=("id", "tags"), example="memory tag 5a1f --add infra,naming")
-@option("--add", type=StoredValue("A,B", "tag"), help="Tags to add.")
-@option("--remove", type=StoredValue("A,B", "tag"), help="Tags to remove.")
+@option("--add", type=Names("A,B", "tag"), help="Tags to add.")
+@option("--remove", type=Names("A,B", "tag"), help="Tags to remove.")
 def tag(call: Invocation, *refs: str, add: str | None, remove: str | None) -> None:
     """Add tags to a memory or take them away.
 
@@ -280,11 +278,11 @@ def unlink(call: Invocation, a: str, b: str) -> None:
     _change_links(call, "Unlinked", a, b)
 
 
-def _change_links(call: Invocation, done: str, a: str, b: str) -> None:
+def _change_links(call: Invocation, done: str, *refs: str) -> None:
     """Link or unlink. Raises Failure naming the end that is missing, or when they are one memory."""
     ends = []
     with call.memory() as memory:
-        for name, ref in (("source", a), ("target", b)):
+        for name, ref in zip(("source", "target"), refs, strict=True):
             try:
                 ends.append(memory.memory_id(ref))
             except NotFound as error:
@@ -297,11 +295,8 @@ def _change_links(call: Invocation, done: str, a: str, b: str) -> None:
         call.answer(said, source=source.id, target=target.id, changed=changed)
 
 
-@command(
-    "resolve-links",
-    keys={"resolved": (), "links_added": (), "unresolved": ("id", "target")},
-    example="memory resolve-links --dry-run",
-)
+@command("resolve-links", keys={"resolved": (), "links_added": (), "unresolved": ("id", "target")},
+         example="memory resolve-links --dry-run")  # fmt: skip
 @dry_run_option("Only say what would be linked.")
 def resolve_links(call: Invocation, *, dry_run: bool) -> None:
     """Turn [[wikilinks]] in the text of memories into links."""
@@ -312,3 +307,91 @@ def resolve_links(call: Invocation, *, dry_run: bool) -> None:
             said = "\n".join(f"would link {each.source[:8]} {each.reason}" for each in done.actions)
         unresolved = [{"id": source, "target": target} for source, target in done.unresolved]
         call.answer(said or "Nothing to link.", resolved=done.resolved, links_added=done.added, unresolved=unresolved)
+
+
+@command("edit", "REF", keys=("id", "path", "changed"), example="memory edit 5a1f")
+def edit(call: Invocation, ref: str) -> None:
+    """Edit a note of any project in your editor.
+
+    The editor is VISUAL, else EDITOR, e.g. "code --wait". REF is an id, a path as `log` shows it, a permalink or a
+    title. A text you left as it was is not written. When another program changed the note meanwhile, nothing is
+    written and your text is kept in a file.
+    """
+    import shutil
+    import subprocess
+
+    command = _editor()
+    with call.memory() as memory:
+        info = any_note(memory, ref)
+        if info.locked:
+            raise Locked(info.permalink)
+        note = memory.read(info, count=False)
+        file = _draft(memory, note)
+    before = file.read_bytes()
+    try:
+        try:  # its output never mixes with the JSON document
+            ended = subprocess.run([*command, str(file)], check=False, stdout=2 if call.json else None).returncode
+        except OSError as error:
+            why = f"cannot run {command[0]}: {error.strerror}; set EDITOR to another editor"
+            raise Failure(why) from None
+        after = file.read_bytes() if file.exists() else before
+        if ended:
+            done = "nothing was changed" if after == before else "nothing was written"
+            raise Failure(f"{command[0]} ended with status {ended}; {done}")
+        if after == before:
+            shutil.rmtree(file.parent, ignore_errors=True)
+            return call.answer("Nothing changed.", id=note.id, path=place_of(note), changed=False)
+        try:
+            text = after.decode()
+        except UnicodeDecodeError:
+            raise Failure("the text is not valid UTF-8; nothing was written", "not_text") from None
+        if not text.strip():
+            raise Failure("the text is empty; nothing was written. To remove the note: memory delete")
+        from commonplace.note.edit import Rewrite
+
+        with call.memory() as memory:
+            written = memory.edit((note.project, note.path), Rewrite(text), checksum=note.checksum).note
+    except CommonplaceError as error:
+        if not file.exists() or file.read_bytes() == before:
+            shutil.rmtree(file.parent, ignore_errors=True)
+            raise
+        said = str(error).rstrip(".")
+        if isinstance(error, (Conflict, NotFound)):
+            what = "changed" if isinstance(error, Conflict) else "was moved or deleted"
+            said = f"{place_of(note)} {what} while you edited it; nothing was written"
+        raise Failure(f"{said}. Your text is in {file}", error.code) from None
+    shutil.rmtree(file.parent, ignore_errors=True)
+    call.answer(f"Edited {place_of(written)}", id=written.id, path=place_of(written), changed=True)
+
+
+def _editor() -> list[str]:
+    """The command of the person's editor. Raises Failure when there is none."""
+    import shlex
+    import shutil
+
+    chosen = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+    try:
+        command = shlex.split(chosen or next(filter(shutil.which, _EDITORS), ""))
+    except ValueError as error:
+        raise Failure(f"the editor {chosen} cannot be run: {error}") from None
+    if not command:
+        raise Failure("no editor found: set EDITOR, e.g. to nano")
+    return command
+
+
+def _draft(memory: Memory, note: Note) -> Path:
+    """A file with the note's text for the editor, in the home, so that it outlives a crash of the machine."""
+    import tempfile
+
+    from commonplace.store.layout import Layout
+
+    folder = Layout(memory.home).edits
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        inner = tempfile.mkdtemp(prefix="", dir=folder)
+        file = Path(inner, Path(note.path).name)
+        file.write_bytes(note.text.encode("utf-8", "surrogatepass"))
+        file.chmod(0o600)
+    except OSError as error:
+        raise Failure(f"cannot write a file for the editor: {error.strerror}", "storage") from None
+    return file

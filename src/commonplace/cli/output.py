@@ -65,24 +65,16 @@ def prepare() -> None:
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
-class Row:
-    """A template of one line of a table: whatever fills it stays on that line."""
-
-    def __init__(self, template: str):
-        self._template = template
-
-    def format(self, *cells: object) -> str:
-        """The line; line breaks and control characters in `cells` are escaped."""
-        return self._template.format(*(flat(str(each)) for each in cells))
+def table_row(template: str, *cells: object) -> str:
+    """One line of a table; line breaks and control characters in `cells` are escaped."""
+    return template.format(*(flat(str(each)) for each in cells))
 
 
 def text(content: str, *, as_json: bool = False, painted: bool = False, paged: bool = False) -> None:
-    """Print `content` and a newline on stdout, on a terminal with `paged` page by page if it is longer than that.
-
-    On a terminal nothing in it acts: control characters, bidi marks and the like are shown as escapes, those of JSON
+    """Print `content` and a newline on stdout, on a terminal with `paged` page by page if it is longer than that. On a
+    terminal nothing in it acts: control characters, bidi marks and the like are shown as escapes, those of JSON
     `as_json`; but for what is `painted`, whose cells are clean. A pipe or file gets the text as it is. Raises Failure,
-    BrokenPipeError.
-    """
+    BrokenPipeError."""
     if sys.stdout is not None and sys.stdout.isatty():
         content = content if painted else visible(content, json_escape) if as_json else visible(content)
         if paged and sys.stdin is not None and sys.stdin.isatty() and _page(content):

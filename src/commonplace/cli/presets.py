@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,11 +24,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """The toolsets to serve; projects (name -> folder) and a default project for this server only; its name.
-
-    `like`: the server whose tool names and replies are used. `json_folder`: the folder of the key-value entries,
-    None for the notes of project `kv`. `vault`: what a Basic Memory configuration says.
-    """
+    """The toolsets to serve; projects (name -> folder) and a default project for this server only; its name. `like`:
+    the server whose tool names and replies are used. `json_folder`: the folder of the key-value entries, None for the
+    notes of project `kv`. `vault`: what a Basic Memory configuration says."""
 
     tools: tuple[str, ...]
     projects: Mapping[str, str] = field(default_factory=dict)
@@ -40,11 +38,9 @@ class Preset:
 
 
 def preset(name: str, environ: Mapping[str, str] = os.environ) -> Preset:
-    """The preset of that name. Raises Failure naming the known ones, ConfigError for a bad file.
-
-    Banks are those of MEMORY_BANK_ROOT, entries the files of AGENT_MEMORY_PATH; else those of an installed server of
-    that name, used in place; else our own.
-    """
+    """The preset of that name. Raises Failure naming the known ones, ConfigError for a bad file. Banks are those of
+    MEMORY_BANK_ROOT, entries the files of AGENT_MEMORY_PATH; else those of an installed server of that name, used in
+    place; else our own."""
     if name == "basic-memory":
         return _basic_memory(environ)
     if name == "memory-bank":
@@ -60,13 +56,8 @@ def preset(name: str, environ: Mapping[str, str] = os.environ) -> Preset:
     return Preset(("memory",)) if name == "anthropic" else Preset(("graph",), like=name)
 
 
-_OPTIONS = (
-    "kebab_filenames",
-    "write_note_overwrite_default",
-    "update_permalinks_on_move",
-    "permalinks_include_project",
-    "enable_posix_tools",
-)
+_OPTIONS = ("kebab_filenames", "write_note_overwrite_default", "update_permalinks_on_move",
+            "permalinks_include_project", "enable_posix_tools")  # fmt: skip
 
 
 def _basic_memory(environ: Mapping[str, str]) -> Preset:
@@ -85,7 +76,11 @@ def _basic_memory(environ: Mapping[str, str]) -> Preset:
         if entry.get("mode") == "cloud" or not isinstance(path, str) or not path.startswith(("/", "~")):
             cloud.add(name)  # not on this disk, or nobody knows where
             continue
-        names[name] = _unique(name, names.values())
+        # `notes` takes the place of our own, which other faces do not need; the other built-in projects have notes of
+        # another form, so a vault of such a name gets a suffix that no reply shows
+        taken = {*BUILT_IN_PROJECTS, *map(str.lower, names.values())} - {"notes"}
+        shown = "notes" if name.lower() == "notes" else name
+        names[name] = f"{name} basic-memory" if shown.lower() in taken else shown
         places[names[name]] = path
     options = {key: settings[key] for key in _OPTIONS if isinstance(settings.get(key), bool)}
     for key in _OPTIONS:
@@ -113,15 +108,6 @@ def _basic_memory_config(environ: Mapping[str, str]) -> dict[str, Any]:
     return settings
 
 
-def _unique(name: str, taken: Collection[str]) -> str:
-    """What a project is called here. `notes` takes the place of our own, which other faces do not need; the other
-    built-in projects have notes of another form, so a vault of such a name gets a suffix that no reply shows."""
-    is_ours = name.lower() in BUILT_IN_PROJECTS
-    if name.lower() == "notes":
-        return "notes"
-    return f"{name} basic-memory" if is_ours or name.lower() in map(str.lower, taken) else name
-
-
 def json_folder(environ: Mapping[str, str] = os.environ) -> str | None:
     """The folder of JSON files for key-value entries whatever tools are served (contract 004, 7); None: notes."""
     return environ.get("AGENT_MEMORY_PATH") or None
@@ -134,11 +120,9 @@ _THOUGHTBOX_FILE = ".thoughtbox/memory.jsonl"
 
 
 def graph_file(option: str | None, like: str | None, configured: str | None) -> Path | None:
-    """The graph file to serve (contract 002, 8); None: the notes of project `graph`.
-
-    The first of the option, the two variables, the configuration; then thoughtbox's file in the working folder,
-    which must exist unless that server is stood in for.
-    """
+    """The graph file to serve (contract 002, 8); None: the notes of project `graph`. The first of the option, the two
+    variables, the configuration; then thoughtbox's file in the working folder, which must exist unless that server is
+    stood in for."""
     names = reversed(_GRAPH_VARIABLES) if like == "server-memory" else _GRAPH_VARIABLES
     for place in (option, *map(os.environ.get, names), configured):
         if place:
@@ -148,10 +132,8 @@ def graph_file(option: str | None, like: str | None, configured: str | None) -> 
 
 
 def graph_project(file: Path | None, taken: Mapping[str, object]) -> dict[str, os.PathLike[str]]:
-    """A graph file in use as a project of its own, named by the file's stem; nothing when it is one already.
-
-    `taken`: the projects there are besides the built-in ones (name -> folder or file).
-    """
+    """A graph file in use as a project of its own, named by the file's stem; nothing when it is one already. `taken`:
+    the projects there are besides the built-in ones (name -> folder or file)."""
     if file is None or str(file) in (str(Path(os.path.expanduser(str(place)))) for place in taken.values()):
         return {}
     from commonplace.engine.graphs import graph_project as opened

@@ -16,7 +16,7 @@ from commonplace.cli.memory_commands import (
     scope_option,
     tags_option,
 )
-from commonplace.cli.syntax import Names, Number, StoredValue, Text, Usage, command, flag, option
+from commonplace.cli.syntax import Names, Number, Text, Usage, command, flag, option
 from commonplace.engine.memory_rows import contents, records
 from commonplace.note.model import CATEGORY_PROJECT, PHASES
 from commonplace.query import day, memory_query
@@ -48,7 +48,7 @@ _client_option = option("--client", help="Only written with this program: cli, s
 @phase_option
 @category_option()
 @scope_option
-@option("--source", type=StoredValue("text", "source"), help="Only from this source.")
+@option("--source", type=Names("text", "source"), help="Only from this source.")
 @archived_flag
 @as_of_option
 @_by_option
@@ -112,10 +112,9 @@ def search(
             projects=tuple(each.name for each in memory.projects if each.name != CATEGORY_PROJECT)
         )
         found, total, hits = _found(memory, wanted, text, limit, most, ranked=ranked)
-        nothing: tuple[list[NoteInfo], int, list[Hit]] = [], 0, []
-        others, others_total, other_hits = (
-            _found(memory, elsewhere, text, limit, most, ranked=ranked) if every else nothing
-        )
+        others, others_total, other_hits = list[Any](), 0, list[Any]()
+        if every:
+            others, others_total, other_hits = _found(memory, elsewhere, text, limit, most, ranked=ranked)
         if call.json:
             keys = ("id", "title", "type", "project", "path", "permalink")
             rows, notes = records(memory, found), [{key: getattr(info, key) for key in keys} for info in others]
@@ -129,7 +128,7 @@ def search(
             return _show_found(call, memory, wanted, text, [*found, *others], total + others_total, elsewhere, every)
         if not found and not others:
             return call.answer("No matching memories found.")
-        lines = [output.Row(_ROW).format(*cells) for cells in _cells(call, memory, found, 80)]
+        lines = [output.table_row(_ROW, *cells) for cells in _cells(call, memory, found, 80)]
         lines += [f"{place_of(each)}  {each.title}" for each in others]
         last_line = f"Found: {total} memories" + (f", {others_total} other notes" if every else "")
         call.answer("\n".join([*lines, "", last_line]))
@@ -196,7 +195,7 @@ def _cells(
 
 @command("context", "QUESTION...", keys=("question", "context"), example="memory context what does Anna like")
 @option("--max-tokens", type=Number(), default=DEFAULT_TOKENS, help="How long at most; a token is about 4 characters.")
-@option("--project", type=StoredValue("name", "project"), help="Only notes of this project [all].")
+@option("--project", type=Names("name", "project"), help="Only notes of this project [all].")
 @as_of_option
 def context(call: Invocation, *words: str, max_tokens: int, project: Text, as_of: Text) -> None:
     """Print the passages that best answer QUESTION, under the dates and addresses of their notes."""

@@ -6,17 +6,16 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from commonplace import config as settings_file
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import Failure
-from commonplace.cli.syntax import Group, Usage, command, flag
+from commonplace.cli.syntax import Usage, command, flag, group
 from commonplace.errors import ConfigError, choices
 from commonplace.query import split_list
 
@@ -28,15 +27,10 @@ if TYPE_CHECKING:
 _KEYS = ("key", "value", "default", "set", "meaning")
 _ROW = "{:<32} {:<24} {}"
 
-config = Group(
-    "config",
-    dict.fromkeys(("get", "set", "unset", "list"), "settings_commands"),
-    help="Show and change the settings in config.yaml.",
-)
+config = group("config", "settings_commands", "get set unset list", "Show and change the settings in config.yaml.")
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigKey:
+class ConfigKey(NamedTuple):
     """A key of the configuration; `default` is its value as YAML, or in round brackets what holds without one."""
 
     name: str
@@ -56,7 +50,7 @@ def _key(name: str) -> ConfigKey:
     for each in keys():
         pattern = re.escape(each.name).replace(r"\{name\}", r"[\w .@-]+?")
         if re.fullmatch(pattern, name):
-            return replace(each, name=name)
+            return each._replace(name=name)
     if name.startswith("projects."):
         raise Failure("projects are added and removed by memory project")
     raise Failure(f'unknown setting "{name}"', hint=choices(name, [each.name for each in keys()], "Settings"))
@@ -153,18 +147,13 @@ def config_list(call: Invocation) -> None:
 
 
 _PROJECT_KEYS = ("name", "path", "notes", "default", "built_in")
-_NOT_IN_NAMES = re.compile(r"[^\w .\-]+")
 
-project = Group(
-    "project",
-    dict.fromkeys(("add", "list", "remove", "default"), "settings_commands"),
-    help="Add folders of notes or graph files as projects, list them, take them off the list.",
-)
+project = group("project", "settings_commands", "add list remove default",
+                "Add folders of notes or graph files as projects, list them, take them off the list.")  # fmt: skip
 
 
 def _names(context: click.Context, given: Sequence[str], *, built_in: bool = True) -> list[str]:
     """Project names for the shell to offer; reads the configuration, opens nothing."""
-    from commonplace.errors import ConfigError
     from commonplace.note.model import BUILT_IN_PROJECTS
 
     try:
@@ -192,13 +181,21 @@ def project_add(call: Invocation, *words: str, as_default: bool, native: bool) -
     if native:
         if words or as_default:
             raise Usage("--native takes no NAME, DIR or --default")
-        return _add_native(call)
+        from commonplace.clients.native import add_native
+
+        with call.memory() as memory:
+            rows, refused = add_native(memory)
+            documents = _rows(memory, *rows)
+            lines = [f"Added project {row['name']} ({row['path']}, {row['notes']} notes)" for row in documents]
+            lines += [f"Left out {folder}: {why}" for folder, why in refused]
+            said = "\n".join(lines) or "No memories of other programs that are not projects yet."
+            return call.answer(said, projects=documents)
     if not words:
         raise Usage("accepts between 1 and 2 arg(s), received 0")
     folder = os.path.abspath(os.path.expanduser(words[-1])) if words[-1] else ""
     if len(words) == 1 and not os.path.exists(folder):
         raise Usage("accepts 2 arg(s), received 1")
-    name = words[0] if len(words) > 1 else _NOT_IN_NAMES.sub("-", Path(folder).stem).strip(" .-")[:64]
+    name = words[0] if len(words) > 1 else re.sub(r"[^\w .\-]+", "-", Path(folder).stem).strip(" .-")[:64]
     with call.memory() as memory:
         added, action = memory.add_project(name, folder, as_default)
         if action == "unchanged":
@@ -207,17 +204,6 @@ def project_add(call: Invocation, *words: str, as_default: bool, native: bool) -
         if action == "asked":
             return call.answer(f"Asked the owner for {added.root}: see memory review", project=row)
         call.answer(f"Added project {added.name} ({added.root}, {row['notes']} notes)", project=row)
-
-
-def _add_native(call: Invocation) -> None:
-    from commonplace.clients.native import add_native
-
-    with call.memory() as memory:
-        added, refused = add_native(memory)
-        rows = _rows(memory, *added)
-        lines = [f"Added project {row['name']} ({row['path']}, {row['notes']} notes)" for row in rows]
-        lines += [f"Left out {folder}: {why}" for folder, why in refused]
-        call.answer("\n".join(lines) or "No memories of other programs that are not projects yet.", projects=rows)
 
 
 @command("list", keys={"projects": _PROJECT_KEYS}, example="memory project list")
@@ -231,13 +217,8 @@ def project_list(call: Invocation) -> None:
         call.table(head, cells if call.on_terminal else [head, *cells], form="{:<12} {:>6} {}")
 
 
-@command(
-    "remove",
-    "NAME",
-    keys={"project": _PROJECT_KEYS},
-    complete=partial(_names, built_in=False),
-    example="memory project remove work",
-)
+@command("remove", "NAME", keys={"project": _PROJECT_KEYS}, complete=partial(_names, built_in=False),
+         example="memory project remove work")  # fmt: skip
 def project_remove(call: Invocation, name: str) -> None:
     """Take a project off the list. Its files stay."""
     with call.memory() as memory:

@@ -79,9 +79,10 @@ class Moment(click.ParamType):
 
 
 class Names(click.ParamType):
-    """One name of several, called `name` in the help; not checked here, only offered to the shell."""
+    """One name of several, called `name` in the help; not checked here, only offered to the shell: `values`, or those
+    of a kind that the home may know (tags, scopes, projects, ...; see engine/completion.py)."""
 
-    def __init__(self, name: str, values: Callable[[], Sequence[str]]):
+    def __init__(self, name: str, values: Callable[[], Sequence[str]] | str):
         self.name = name
         self._values = values
 
@@ -89,23 +90,12 @@ class Names(click.ParamType):
         from click.shell_completion import CompletionItem
 
         before, comma, last = incomplete.rpartition(",") if self.name in ("list", "A,B") else ("", "", incomplete)
+        values = stored(ctx, self._values, last) if isinstance(self._values, str) else self._values()
         return [
             CompletionItem(f"{before}{comma}{value}", help=text or None)
-            for value, _, text in (each.partition("\t") for each in self._values())
+            for value, _, text in (each.partition("\t") for each in values)
             if value.startswith(last)
         ]
-
-
-class StoredValue(Names):
-    """A value the home may know: tags, scopes, projects, ... (`kind`, see engine/completion.py), called `name`."""
-
-    def __init__(self, name: str, kind: str):
-        super().__init__(name, lambda: [])
-        self._kind = kind
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
-        self._values = lambda: stored(ctx, self._kind, incomplete.rpartition(",")[2])
-        return super().shell_complete(ctx, param, incomplete)
 
 
 def stored(ctx: click.Context, kind: str, prefix: str = "") -> list[str]:
@@ -219,12 +209,10 @@ class _Documented(click.Command):
 
 
 class Command(_Documented):
-    """A command whose callback gets the invocation, then its positional arguments, then its options.
-
-    `keys` are those of its JSON document after `schema`, each with the keys of the objects in it; empty when
-    the command prints its output itself. `now`: takes `--now`. `own_agent`: has an option `--agent` of its own.
-    `example`: a line of the shell, shown in the help.
-    """
+    """A command whose callback gets the invocation, then its positional arguments, then its options. `keys` are those
+    of its JSON document after `schema`, each with the keys of the objects in it; empty when the command prints its
+    output itself. `now`: takes `--now`. `own_agent`: has an option `--agent` of its own. `example`: a line of the
+    shell, shown in the help."""
 
     def __init__(
         self, name: str, words: Sequence[str], keys: Keys = (), complete: Completion | None = None, **more: Any
@@ -260,11 +248,9 @@ class Command(_Documented):
 
 
 class Group(_Documented, click.Group):
-    """Commands by name. `modules` has each one's module below commonplace.cli, imported when asked for.
-
-    A command `b-c` is `b_c` there or, where that name is taken in Python, `b_c_`; in a group `a` it is `a_b_c`.
-    `now`: takes `--now`, for those of its commands that do. `titles`: the section of the help for each module.
-    """
+    """Commands by name. `modules` has each one's module below commonplace.cli, imported when asked for. A command `b-c`
+    is `b_c` there or, where that name is taken in Python, `b_c_`; in a group `a` it is `a_b_c`. `now`: takes `--now`,
+    for those of its commands that do. `titles`: the section of the help for each module."""
 
     def __init__(
         self, name: str, modules: Mapping[str, str], *, now: bool = False, titles: Mapping[str, str] = {}, **more: Any
@@ -334,12 +320,14 @@ def _help_without_command(ctx: click.Context) -> None:
         output.text(ctx.get_help())
 
 
-def command(name: str, *words: str, **more: Any) -> Callable[..., Command]:
-    """Make the decorated function the command `name`, with its docstring as the help.
+def group(name: str, module: str, commands: str, help: str) -> Group:
+    """A group of commands, all of one module below commonplace.cli."""
+    return Group(name, dict.fromkeys(commands.split(), module), help=help)
 
-    `words`: see Words. `keys`, `now` and `own_agent`: see Command. `complete` offers values for the
-    positional arguments.
-    """
+
+def command(name: str, *words: str, **more: Any) -> Callable[..., Command]:
+    """Make the decorated function the command `name`, with its docstring as the help. `words`: see Words. `keys`, `now`
+    and `own_agent`: see Command. `complete` offers values for the positional arguments."""
     return click.command(name, cls=Command, words=words, **more)
 
 

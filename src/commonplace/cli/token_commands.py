@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from commonplace.cli.invocation import Invocation
-from commonplace.cli.output import Failure, Row
-from commonplace.cli.syntax import Group, Names, Number, Text, command, option
+from commonplace.cli.output import Failure, table_row
+from commonplace.cli.syntax import Names, Number, Text, command, group, option
 from commonplace.query import split_list
 
 if TYPE_CHECKING:
@@ -15,19 +15,14 @@ if TYPE_CHECKING:
 
 _KEYS = ("id", "name", "begins", "scope", "projects", "agent", "member", "expires", "rate", "quota", "used", "state")
 _SPACE_KEYS = ("name", "home", "members")
-_ROW = Row("{:<8} {:<16} {:<11} {:<6} {:<12} {:<10} {:<10} {:<8} {}")
+_ROW = "{:<8} {:<16} {:<11} {:<6} {:<12} {:<10} {:<10} {:<8} {}"
+_SPACE_ROW = "{:<16} {:<30} {}"
 _SCOPES = Names("scope", lambda: ("read", "write", "admin"))
 
-token = Group(
-    "token",
-    dict.fromkeys(("add", "list", "revoke"), "token_commands"),
-    help="Make, list and revoke the tokens with which callers reach the memory over HTTP.",
-)
-space = Group(
-    "space",
-    dict.fromkeys(("add", "list", "remove", "member"), "token_commands"),
-    help="Memories several people share over HTTP, each with a home of its own.",
-)
+token = group("token", "token_commands", "add list revoke",
+              "Make, list and revoke the tokens with which callers reach the memory over HTTP.")  # fmt: skip
+space = group("space", "token_commands", "add list remove member",
+              "Memories several people share over HTTP, each with a home of its own.")  # fmt: skip
 
 
 def _access(call: Invocation) -> Access:
@@ -42,11 +37,8 @@ def _access(call: Invocation) -> Access:
 
 def _row(each: StoredToken, access: Access) -> dict[str, Any]:
     state = "revoked" if each.revoked else "valid" if access.by_id(each.id) else "expired"
-    values = (
-        each.id, each.name, each.shown, each.scope, list(each.projects), each.agent, each.member, each.expires,
-        each.rate, each.quota, each.used, state,
-    )  # fmt: skip
-    return dict(zip(_KEYS, values, strict=True))
+    row = {key: getattr(each, key, None) for key in _KEYS}
+    return row | {"begins": each.shown, "projects": list(each.projects), "state": state}
 
 
 @command("add", "NAME", now=True, keys={"token": _KEYS, "secret": ()}, example="memory token add laptop --expires 90d")
@@ -94,12 +86,10 @@ def token_list(call: Invocation) -> None:
     """List the tokens, revoked and expired ones included."""
     access = _access(call)
     rows = [_row(each, access) for each in access.tokens()]
-    lines = [_ROW.format("Id", "Name", "Begins", "Scope", "Agent", "Member", "Used", "State", "Projects")]
+    lines = [table_row(_ROW, "Id", "Name", "Begins", "Scope", "Agent", "Member", "Used", "State", "Projects")]
     lines += [
-        _ROW.format(
-            r["id"], r["name"], r["begins"], r["scope"], r["agent"], r["member"] or "-", r["used"] or "-", r["state"],
-            ", ".join(r["projects"]) or "all",
-        )
+        table_row(_ROW, r["id"], r["name"], r["begins"], r["scope"], r["agent"], r["member"] or "-", r["used"] or "-",
+                  r["state"], ", ".join(r["projects"]) or "all")
         for r in rows
     ]  # fmt: skip
     call.answer("\n".join(lines) if rows else "No tokens. Make one: memory token add NAME", tokens=rows)
@@ -132,11 +122,10 @@ def space_add(call: Invocation, name: str, folder: Text = None) -> None:
 def space_list(call: Invocation) -> None:
     """List the spaces with their members and folders."""
     found = list(_access(call).spaces().values())
-    row = Row("{:<16} {:<30} {}")
-    lines = [row.format("Name", "Members", "Folder")]
+    lines = [table_row(_SPACE_ROW, "Name", "Members", "Folder")]
     for each in found:
         members = ", ".join(f"{name} ({role})" for name, role in sorted(each.members.items()))
-        lines.append(row.format(each.name, members or "-", each.place))
+        lines.append(table_row(_SPACE_ROW, each.name, members or "-", each.place))
     text = "\n".join(lines) if found else "No spaces. Make one: memory space add NAME"
     call.answer(text, spaces=[_space_row(each) for each in found])
 
@@ -157,5 +146,5 @@ def space_member(call: Invocation, name: str, member: str, role: str) -> None:
     """
     access = _access(call)
     access.set_member(name, member, None if role == "none" else role)
-    text = f"{member} is no member of {name} any more" if role == "none" else f"{member} is {role} of {name}"
+    text = f"{member} is {f'no member of {name} any more' if role == 'none' else f'{role} of {name}'}"
     call.answer(text, space=_space_row(access.space(name)))

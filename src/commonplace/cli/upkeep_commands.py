@@ -62,9 +62,14 @@ def _status(memory: Memory) -> dict[str, Any]:
         owner = lock_owner(memory.home / ".daemon.lock")  # of a daemon that runs (contract 001, 13)
     except OSError:
         owner = None
+    phases = {name: sum(n for (phase, _), n in counts.categories.items() if phase == name) for name in PHASES}
+    phases = {name: number for name, number in phases.items() if number or name != ARCHIVED}
+    kept = [(category, n) for (phase, category), n in counts.categories.items() if phase != ARCHIVED]
+    every = {name: sum(n for category, n in kept if category == name) for name in CATEGORIES}
+    categories = {name: number for name, number in every.items() if number}
     return {
         "home": memory.settings.shown_home,
-        "memories": _memories(counts.categories),
+        "memories": {"total": sum(counts.categories.values()), "phases": phases, "categories": categories},
         "projects": {each.name: counts.projects.get(each.name, 0) for each in memory.projects},
         "index": "stale" if changed else "fresh",
         "daemon": {"running": owner is not None, "pid": int(owner.pid) if owner and owner.pid else None},
@@ -74,19 +79,6 @@ def _status(memory: Memory) -> dict[str, Any]:
         "semantic": _semantic(memory),
         "written_today": {agent: {"notes": use.notes, "bytes": use.bytes} for agent, use in memory.written_today()},
     }
-
-
-def _memories(counts: Mapping[tuple[str, str], int]) -> dict[str, Any]:
-    """How many memories there are in all, in each phase (archived: if there are any), and of those not archived in each
-    category that has some."""
-    phases = {name: sum(n for (phase, _), n in counts.items() if phase == name) for name in PHASES}
-    phases = {name: number for name, number in phases.items() if number or name != ARCHIVED}
-    every = (
-        (name, sum(n for (phase, category), n in counts.items() if category == name and phase != ARCHIVED))
-        for name in CATEGORIES
-    )
-    categories = {name: number for name, number in every if number}
-    return {"total": sum(counts.values()), "phases": phases, "categories": categories}
 
 
 def _semantic(memory: Memory) -> dict[str, Any]:

@@ -70,24 +70,18 @@ def read_event() -> bytes:
 
 def answered(event: HookEvent, settings: Settings, agent: str | None) -> str:
     """The answer to the client, or "". `agent` is who acts if the caller said so."""
-    reply = None if agent else _from_daemon(event, settings)
-    if reply is not None:
-        return reply
+    from commonplace.engine.daemon_client import ask
+
+    if agent is None:
+        try:
+            if found := ask(settings.home / "memory.sock", METHOD, event._asdict(), _limit()):
+                return str(found["reply"])
+        except OSError:
+            return ""  # it is busy, and so would we be
     from commonplace.engine import open_memory
 
     with open_memory(agent=agent, config=settings, face="hook", watch=False) as memory:
         return answer(memory, event)
-
-
-def _from_daemon(event: HookEvent, settings: Settings) -> str | None:
-    """The daemon's answer; None when no daemon that knows hooks listens."""
-    from commonplace.engine.daemon_client import ask
-
-    try:
-        found = ask(settings.home / "memory.sock", METHOD, event._asdict(), _limit())
-    except OSError:
-        return ""  # it is busy, and so would we be
-    return found and found["reply"]
 
 
 def served(memory: Memory, params: dict[str, Any]) -> dict[str, str]:

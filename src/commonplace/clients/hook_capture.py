@@ -11,7 +11,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from commonplace.clients.hook_context import own_words, project_names, without_fenced
 from commonplace.clients.hook_events import HookEvent
@@ -66,21 +66,14 @@ def remember(memory: Memory, event: HookEvent, session: SessionFile) -> str:
     return "\n".join(told)
 
 
-class _Seen(NamedTuple):
-    prompts: list[str]
-    answers: list[str]
-    files: list[str]
-    commands: list[str]
-
-
 def checkpoint(memory: Memory, event: HookEvent, session: SessionFile) -> None:
     """Write an extract of the session so far over the last one: what was asked, files, commands, the last answer."""
-    seen = _seen(event.transcript)
+    prompts, answers, files, commands = _seen(event.transcript)
     clean = {
-        "Asked": [session.without_given(own_words(each)) for each in seen.prompts or [event.prompt]],
-        "Files edited": seen.files,
-        "Commands": seen.commands,
-        "Last answer": [session.without_given(without_fenced(event.answer or "\n".join(seen.answers[-1:])))],
+        "Asked": [session.without_given(own_words(each)) for each in prompts or [event.prompt]],
+        "Files edited": files,
+        "Commands": commands,
+        "Last answer": [session.without_given(without_fenced(event.answer or "\n".join(answers[-1:])))],
     }
     parts = []
     for title, texts in clean.items():
@@ -110,25 +103,25 @@ def _line(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
 
 
-def _seen(transcript: str) -> _Seen:
-    """What the transcript's beginning and end show."""
-    seen = _Seen([], [], [], [])
+def _seen(transcript: str) -> tuple[list[str], list[str], list[str], list[str]]:
+    """What the transcript's beginning and end show: prompts, answers, files, commands."""
+    prompts, answers, files, commands = list[str](), list[str](), list[str](), list[str]()
     for entry in _entries(transcript):
         for role, said in _said(entry):
             if role == "user" and said.strip() and not said.lstrip().startswith(("<", "Caveat:", "# AGENTS.md")):
-                seen.prompts.append(said)
+                prompts.append(said)
             elif role == "assistant" and said.strip():
-                seen.answers.append(said)
+                answers.append(said)
         for name, given in _calls(entry):
             path = given.get("file_path") or given.get("path") or given.get("notebook_path")
             command = given.get("command") or given.get("cmd")
             if name in _EDITS and isinstance(path, str):
-                seen.files.append(path)
+                files.append(path)
             elif name in _COMMANDS and command:
-                seen.commands.append(" ".join(map(str, command)) if isinstance(command, list) else str(command))
+                commands.append(" ".join(map(str, command)) if isinstance(command, list) else str(command))
             if isinstance(patch := given.get("input"), str):
-                seen.files.extend(_PATCHED.findall(patch))
-    return seen
+                files.extend(_PATCHED.findall(patch))
+    return prompts, answers, files, commands
 
 
 def _entries(path: str) -> Iterator[dict[str, Any]]:

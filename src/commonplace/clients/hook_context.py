@@ -92,7 +92,11 @@ def at_start(memory: Memory, event: HookEvent, session: SessionFile) -> Told:
     if not session.is_known:
         teller.say(_HOW)
         teller.section("Due", _due(memory, now), 300)
-        teller.section("About the user", _about_user(memory, now), 500)
+        memories = Query(projects=(CATEGORY_PROJECT,), archived=False, valid_at=now)
+        pinned = memory.list(memories.replace(metadata={"pinned": True}), limit=10)[0]
+        preferred = memory.list(memories.replace(category="preferences"), limit=8)[0]
+        about = [*((info, "pinned") for info in pinned), *((info, "") for info in preferred)]
+        teller.section("About the user", about, 500)
         names = project_names(event.cwd)
         teller.section(f"About this project ({flat(names[0])})" if names else "", _about_project(memory, event.cwd,
                        names, now), 1_000)  # fmt: skip
@@ -165,10 +169,15 @@ class _Teller:
     def section(self, title: str, infos: Iterable[tuple[NoteInfo, str]], most: int) -> None:
         """Add the notes under a title, in at most so many tokens; each with what is said of it besides its text."""
         left = max(0, self._room - most)
-        chosen = [(info, mark) for info, mark in infos if self._is_fit(info)]
+        chosen = []
+        for info, mark in infos:
+            if info.id not in self._known and not self._memory.is_held_back(info):
+                self._known.add(info.id)
+                chosen.append((info, mark))
         bodies = contents(self._memory, [info for info, _ in chosen])
         for (info, mark), body in zip(chosen, bodies, strict=True):
-            line = _harmless(f"- {_dated(info, mark)} {_summary(info, body)}")
+            about = f"{(info.date or info.created)[:10]}, {flat(info.permalink)}{', ' + flat(mark) if mark else ''}"
+            line = _harmless(f"- ({about}) {_summary(info, body)}")
             heading = f"{title}:" if title and title + ":" not in self._lines else ""
             if self._room - tokens_in(f"{heading}\n{line}\n") < left:
                 break
@@ -176,12 +185,6 @@ class _Teller:
                 self.say(heading)
             self.say(line)
             self.notes.append(info.id)
-
-    def _is_fit(self, info: NoteInfo) -> bool:
-        if info.id in self._known or self._memory.is_held_back(info):
-            return False
-        self._known.add(info.id)
-        return True
 
     def text(self) -> str:
         return _fenced("\n".join(self._lines)) if self._lines else ""
@@ -194,10 +197,6 @@ def _fenced(text: str) -> str:
 def _harmless(text: str) -> str:
     """Text of notes without anything that could end our fence."""
     return _MARKS.sub(f"[{_TAG}]", text)
-
-
-def _dated(info: NoteInfo, mark: str) -> str:
-    return f"({(info.date or info.created)[:10]}, {flat(info.permalink)}{', ' + flat(mark) if mark else ''})"
 
 
 def _summary(info: NoteInfo, body: str) -> str:
@@ -216,12 +215,6 @@ def _due(memory: Memory, now: datetime) -> Iterator[tuple[NoteInfo, str]]:
     for due, info in sorted(dated, key=lambda each: (each[0], each[1].id)):
         if now - 7 * _SOON <= due <= now + _SOON:
             yield info, f"due {due.astimezone(memory.settings.reading_zone):%Y-%m-%d %H:%M}"
-
-
-def _about_user(memory: Memory, now: datetime) -> Iterator[tuple[NoteInfo, str]]:
-    memories = Query(projects=(CATEGORY_PROJECT,), archived=False, valid_at=now)
-    yield from ((info, "pinned") for info in memory.list(memories.replace(metadata={"pinned": True}), limit=10)[0])
-    yield from ((info, "") for info in memory.list(memories.replace(category="preferences"), limit=8)[0])
 
 
 def _about_project(memory: Memory, cwd: str, names: list[str], now: datetime) -> Iterator[tuple[NoteInfo, str]]:
@@ -246,10 +239,10 @@ def _about_project(memory: Memory, cwd: str, names: list[str], now: datetime) ->
         yield from ((hit.note, "") for hit in memory.search(valid.replace(text=f'"{name}"'), limit=8, vetted=True))
 
 
-def _is_near(folder: Path, root: Path) -> bool:
-    """Whether one lies in the other."""
-    one, other = Path(os.path.realpath(folder)), Path(os.path.realpath(root))
-    return one == other or one in other.parents or other in one.parents
+def _is_near(*folders: Path) -> bool:
+    """Whether one of two lies in the other."""
+    one, other = (Path(os.path.realpath(each)) for each in folders)
+    return one.is_relative_to(other) or other.is_relative_to(one)
 
 
 def _added(memory: Memory, since: datetime, now: datetime) -> Iterator[tuple[NoteInfo, str]]:

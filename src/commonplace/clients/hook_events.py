@@ -20,10 +20,8 @@ _FOREIGN_VARIABLES = ("GROK_", "DEVIN_")
 
 class HookEvent(NamedTuple):
     """One event of one client: `kind` is START, PROMPT, CHECKPOINT or END, `name` the client's own name for it.
-
     `source`: what began a session, or whose prompt it is. `transcript`: the file with the session so far, or "".
-    `answer`: the last answer, where the client tells it.
-    """
+    `answer`: the last answer, where the client tells it."""
 
     client: str
     kind: str

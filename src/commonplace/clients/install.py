@@ -17,16 +17,20 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from commonplace import clock
-from commonplace.clients import jsonc, paragraph, table, toml_text, yaml_text
-from commonplace.clients.spans import NO_HINT, Hint, Unsure
+from commonplace.clients import table
+from commonplace.clients.editing import Editor, Hint, MarkdownEditor, Unsure
+from commonplace.clients.jsonc import JsonEditor
 from commonplace.clients.table import Client, Edit
+from commonplace.clients.toml_text import TomlEditor
+from commonplace.clients.yaml_text import YamlEditor
 from commonplace.errors import InvalidInput, StorageError
 from commonplace.store.base import File
 from commonplace.store.files import lock_file, make_private, put_derived, read_file, reason, sync_folder, write_file
 from commonplace.store.layout import Layout
 
-EDITORS: dict[str, Any] = {
-    "json": jsonc, "toml": toml_text, "yaml": yaml_text, "yaml-list": yaml_text, "markdown": paragraph,
+EDITORS: dict[str, Editor] = {
+    "json": JsonEditor(), "toml": TomlEditor(), "yaml": YamlEditor(), "yaml-list": YamlEditor(),
+    "markdown": MarkdownEditor(),
 }  # fmt: skip
 _ATTEMPTS, _BACKUPS = 5, 5
 
@@ -46,17 +50,6 @@ class FileChange(NamedTuple):
     old: str | None
     new: str | None
     backup: Path | None = None
-
-
-def targets(
-    client: Client, file: Path, edits: Sequence[Edit], hook_file: Path | None, hooks: Sequence[Edit]
-) -> list[Target]:
-    """The files to change; one, when server and hooks stand in the same."""
-    if hook_file is None or not hooks:
-        return [Target(client, file, client.format, edits)]
-    if hook_file == file:
-        return [Target(client, file, client.format, [*edits, *hooks])]
-    return [Target(client, file, client.format, edits), Target(client, hook_file, "json", hooks)]
 
 
 def snippet(format: str, edits: Sequence[Edit]) -> str:
@@ -112,7 +105,7 @@ class Installer:
                     continue
             text, hint = editor.put(text, each.path, each.name, value)
             known = notes.get(each.label, {}) if there is not None else {}
-            kept = known.get("hint", [*(hint if there is None else NO_HINT)])
+            kept = known.get("hint", [*(hint if there is None else Hint())])
             created = known.get("created", old is None)
             folder = known.get("folder", not target.file.parent.exists())
             notes[each.label] = {"hint": kept, "value": value, "created": created, "folder": folder}
@@ -132,8 +125,7 @@ class Installer:
                 raise Unsure(f'its entry "{each.name}" is not ours (--replace takes it out nevertheless)')
             if table.shares_hooks(there, target.client.id):
                 raise Unsure(f"our hook for {each.label} stands in one group with another")
-            hints = (Hint(*note["hint"]),) if note else ()
-            text = editor.drop(text, each.path, each.name, *hints)
+            text = editor.drop(text, each.path, each.name, Hint(*note["hint"]) if note else None)
         return None if created and not text.strip("\ufeff \t\r\n") else text
 
     def _is_ours(self, edit: Edit, value: Any, notes: dict[str, Any]) -> bool:
@@ -255,22 +247,14 @@ def _etag(file: Path) -> str | None:
     return None if found is None else found.etag
 
 
+def checked(text: str, pattern: str, message: str) -> str:
+    """`text` if the pattern fits all of it. Raises InvalidInput with the message."""
+    if not re.fullmatch(pattern, text):
+        raise InvalidInput(message)
+    return text
+
+
 def checked_name(name: str) -> str:
     """A name for the entry. Raises InvalidInput."""
-    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,63}", name):
-        raise InvalidInput(f'invalid name "{name}": use up to 64 letters, digits, - and _')
-    return name
-
-
-def checked_url(url: str) -> str:
-    """The address of a server, without a secret in it. Raises InvalidInput."""
-    if not re.fullmatch(r"https?://[^\s/@?#]+(/[^\s@?#]*)?", url):
-        raise InvalidInput(f'invalid address "{url}": use http(s)://HOST[:PORT]/mcp, without user, password and query')
-    return url
-
-
-def checked_variable(name: str) -> str:
-    """The name of a variable that holds a token. Raises InvalidInput, without repeating it: it may be the token."""
-    if not re.fullmatch(r"[A-Z_][A-Z0-9_]{0,63}", name):
-        raise InvalidInput("--token-env takes the NAME of a variable in capitals, never the token; e.g. MEMORY_TOKEN")
-    return name
+    message = f'invalid name "{name}": use up to 64 letters, digits, - and _'
+    return checked(name, r"[A-Za-z][A-Za-z0-9_-]{0,63}", message)

@@ -5,103 +5,69 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
-from commonplace.clients.spans import BOM, NO_HINT, Hint, Name, Tree, Unsure, changed, check, cut, newline
+from commonplace.clients.editing import BOM, Document, Editor, Hint, Member, Name, Node, Unsure, changed, check, newline
 
-_BLANK = re.compile(r"(?:[ \t\r\n]++|//[^\r\n]*+|/\*(?s:.*?)\*/)*+")
-_SCALAR = re.compile(
-    r'"(?:[^"\\\x00-\x1f]|\\.)*+"|(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)(?![\w.+-])'
-)
+_COMMENT = re.compile(r'("(?:[^"\\]|\\.)*+")|//[^\r\n]*|/\*.*?\*/', re.DOTALL)
+_TRAILING = re.compile(r'("(?:[^"\\]|\\.)*+")|,(?=[ \t\r\n]*[}\]])', re.DOTALL)
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
 _INDENT = re.compile(r"\n([ \t]+)[^\s/]")
 _SPACE = " \t\r\n"
-_DEEPEST = 100
 
 
-@dataclass(slots=True)
-class Node:
-    """A value from `start` to `end`. `kind` is `{`, `[` or, for a scalar, empty."""
+class JsonEditor(Editor):
+    """See Editor. The hint of `put` names the containers it made, which go again when nothing else is in them."""
 
-    start: int
-    end: int = 0
-    kind: str = ""
-    items: list[Member] = field(default_factory=list)
+    def find(self, text: str, path: Sequence[str], name: Name) -> Any:
+        read = _read(text)
+        found = read.place(path, name)
+        return None if found is None else read.value(found[0].items[found[1]].node)
 
-
-@dataclass(slots=True)
-class Member:
-    """A member that begins at `start`, with the place of the comma behind it, -1 for none."""
-
-    key: str | None
-    start: int
-    node: Node
-    comma: int = -1
-
-
-def find(text: str, path: Sequence[str], name: Name) -> Any:
-    """See spans."""
-    root = _parse(text)
-    node, missing = _container(text, root, path)
-    at = None if node is None or missing else _position(text, node, name)
-    return None if at is None or node is None else _plain(text, node.items[at].node)
-
-
-def put(text: str, path: Sequence[str], name: Name, value: Any) -> tuple[str, Hint]:
-    """See spans. A member that is there is replaced where it stands."""
-    root, end = _parse(text), newline(text)
-    if root is None:
-        if text.strip(BOM + _SPACE):
-            raise Unsure("it holds nothing but comments")
-        made = _nested([*path, name], value)
-        start = BOM if text.startswith(BOM) else ""
-        return start + _dump(made, "", "  ", end) + end, Hint(len(path) + 1, text[len(start) :])
-    node, missing = _container(text, root, path)
-    assert node is not None
-    indent = _INDENT.search(text)
-    unit = indent[1] if indent else "  "
-    at = None if missing else _position(text, node, name)
-    hint = Hint(len(missing))
-    key: str | None
-    if at is not None:
-        item = node.items[at]
-        key, inline = item.key, "\n" not in text[node.start : node.end]
-        shown = _dump(value, _line_indent(text, item.start), unit, end, inline=inline)
-        new = text[: item.node.start] + shown + text[item.node.end :]
-    else:
+    def put(self, text: str, path: Sequence[str], name: Name, value: Any) -> tuple[str, Hint]:
+        read, end = _read(text), newline(text)
+        if read.root is None:
+            if text.strip(BOM + _SPACE):
+                raise Unsure("it holds nothing but comments")
+            start = BOM if text.startswith(BOM) else ""
+            made = _dump(_nested([*path, name], value), "", "  ", end)
+            return start + made + end, Hint(len(path) + 1, text[len(start) :])
+        node, missing = read.container(path)
+        assert node is not None
+        indent = _INDENT.search(text)
+        unit, blank = indent[1] if indent else "  ", None
+        at = None if missing else read.position(node, name)
         key = missing[0] if missing else name if isinstance(name, str) else None
         value = _nested([*missing[1:], name], value) if missing else value
-        new, blank = _add(text, node, key, value, unit, end)
-        hint = hint._replace(inner=blank)
-    wanted = json.dumps(value)
-    member = (key, _tree(wanted, _parse(wanted)))
-    check(_tree(new, _parse(new)), changed(_tree(text, root), path[: len(path) - len(missing)], at, member))
-    return new, hint
+        if at is None:
+            new, blank = _add(text, node, key, value, unit, end)
+        else:
+            item, inline = node.items[at], "\n" not in text[node.start : node.end]
+            shown = _dump(value, _line_indent(text, item.start), unit, end, inline=inline)
+            new = text[: item.node.start] + shown + text[item.node.end :]
+        fresh = _read(json.dumps(value)).tree
+        member = fresh if key is None else (key, fresh)
+        check(_read(new).tree, changed(read.tree, path[: len(path) - len(missing)], at, member))
+        return new, Hint(len(missing), blank)
 
-
-def drop(text: str, path: Sequence[str], name: Name, hint: Hint = NO_HINT) -> str:
-    """See spans. Containers that `put` made go too when nothing else is in them."""
-    root = _parse(text)
-    node, missing = _container(text, root, path)
-    at = None if node is None or missing else _position(text, node, name)
-    if node is None or at is None:
-        return text
-    made = hint.made
-    while made and path and _is_alone(text, node):
-        *path, name = path
-        made -= 1
-        node, _ = _container(text, root, path)
-        assert node is not None
-        at = _position(text, node, name)
-        assert at is not None
-    text = _remove(text, path, node, at)
-    left, _ = _container(text, _parse(text), path)
-    assert left is not None
-    if hint.inner is None or text[left.start + 1 : left.end - 1].strip(_SPACE):
-        return text
-    if made:
-        return (BOM if text.startswith(BOM) else "") + hint.inner
-    return text[: left.start + 1] + hint.inner + text[left.end - 1 :]
+    def drop(self, text: str, path: Sequence[str], name: Name, hint: Hint | None = None) -> str:
+        read = _read(text)
+        if (found := read.place(path, name)) is None:
+            return text
+        made, inner = hint or Hint()
+        while made and path and _is_alone(text, found[0]):
+            *path, name = path
+            made -= 1
+            found = read.place(path, name)
+            assert found is not None
+        text = _without(text, *found, changed(read.tree, path, found[1], None))
+        left, _ = _read(text).container(path)
+        assert left is not None
+        if inner is None or text[left.start + 1 : left.end - 1].strip(_SPACE):
+            return text
+        if made:
+            return (BOM if text.startswith(BOM) else "") + inner
+        return text[: left.start + 1] + inner + text[left.end - 1 :]
 
 
 def _nested(names: Sequence[Name], value: Any) -> Any:
@@ -150,131 +116,74 @@ def _is_alone(text: str, node: Node) -> bool:
     return not others and not around.strip(_SPACE + ",")
 
 
-def _remove(text: str, path: Sequence[str], node: Node, at: int) -> str:
-    """The text without a member of the container `node` at `path`."""
-    item, wanted = node.items[at], changed(_tree(text, _parse(text)), path, at, None)
+def _without(text: str, node: Node, at: int, wanted: Any) -> str:
+    """The text without a member of a container, which leaves the tree `wanted`. Raises Unsure."""
+    item = node.items[at]
     before = len(text[: item.start].rstrip(_SPACE))
     if at + 1 < len(node.items):
         behind = len(text) - len(text[item.comma + 1 :].lstrip(_SPACE))
-        tries = [[(item.start, item.node.end), (item.comma, behind)]]
+        tries = [[(item.comma, behind), (item.start, item.node.end)]]
     else:
         comma = item.comma if item.comma >= 0 or at == 0 else node.items[at - 1].comma
         commas = [(comma, comma + 1)] if comma >= 0 else []
-        tries = [[(before, item.node.end), *commas], [(item.start, item.node.end), *commas]]
+        tries = [sorted([(start, item.node.end), *commas], reverse=True) for start in (before, item.start)]
         if _is_alone(text, node):
             tries.insert(0, [(node.start + 1, node.end - 1)])
     for spans in tries:
-        new = cut(text, *spans)
+        new = text
+        for start, end in spans:
+            new = new[:start] + new[end:]
         try:
-            check(_tree(new, _parse(new)), wanted)
+            check(_read(new).tree, wanted)
         except Unsure:
             continue
         return new
     raise Unsure("the entry cannot be taken out alone")
 
 
-def _parse(text: str) -> Node | None:
-    """The value in `text`, None when there is none. Raises Unsure."""
-    at = _skip(text, len(BOM) if text.startswith(BOM) else 0)
-    if at == len(text):
-        return None
-    root = _value(text, at, 0)
-    if (at := _skip(text, root.end)) != len(text):
-        raise _not_understood(text, at)
-    return root
+def _spaces(match: re.Match[str]) -> str:
+    return match[1] or re.sub(r"[^\r\n]", " ", match[0])
 
 
-def _skip(text: str, at: int) -> int:
-    match = _BLANK.match(text, at)
-    return match.end() if match else at
+def _refuse(text: str) -> Any:
+    raise ValueError(text)
 
 
-def _not_understood(text: str, at: int) -> Unsure:
-    return Unsure(f"line {text.count(chr(10), 0, at) + 1} is not JSON")
-
-
-def _value(text: str, at: int, depth: int) -> Node:
-    if depth > _DEEPEST:
-        raise Unsure("it is nested too deeply")
-    if text[at : at + 1] in ("{", "["):
-        return _members(text, at, depth)
-    match = _SCALAR.match(text, at)
-    if match is None:
-        raise _not_understood(text, at)
-    return Node(at, match.end())
-
-
-def _members(text: str, at: int, depth: int) -> Node:
-    node = Node(at, kind=text[at])
-    closing = "}" if node.kind == "{" else "]"
-    at = _skip(text, at + 1)
-    while text[at : at + 1] != closing:
-        if node.items and node.items[-1].comma < 0:
-            raise _not_understood(text, at)
-        start, key = at, None
-        if node.kind == "{":
-            match = _SCALAR.match(text, at)
-            colon = _skip(text, match.end()) if match else at
-            if match is None or text[at] != '"' or text[colon : colon + 1] != ":":
-                raise _not_understood(text, at)
-            key, at = _text(match[0]), _skip(text, colon + 1)
-        item = Member(key, start, _value(text, at, depth + 1))
-        node.items.append(item)
-        at = _skip(text, item.node.end)
-        if text[at : at + 1] == ",":
-            item.comma, at = at, _skip(text, at + 1)
-    node.end = at + 1
-    return node
-
-
-def _text(quoted: str) -> str:
+def _read(text: str) -> Document:
+    """The document in `text`. Raises Unsure."""
+    bare = _COMMENT.sub(_spaces, " " + text[1:] if text.startswith(BOM) else text)
+    plain = _TRAILING.sub(_spaces, bare)
+    value = lambda node: json.loads(plain[node.start : node.end])
+    if not plain.strip(_SPACE):
+        return Document(text, None, None, value)
     try:
-        return str(json.loads(quoted))
-    except ValueError:
-        raise Unsure(f"{quoted} is not JSON") from None
+        tree = json.loads(plain, object_pairs_hook=tuple, parse_constant=_refuse)
+        return Document(text, _parsed(bare), tree, value)
+    except RecursionError:
+        raise Unsure("it is nested too deeply") from None
+    except ValueError as error:
+        raise Unsure(f"line {getattr(error, 'lineno', 1)} is not JSON") from None
 
 
-def _container(text: str, root: Node | None, path: Sequence[str]) -> tuple[Node | None, Sequence[str]]:
-    """The innermost container on the way to `path` that is there, and the names below it that are missing."""
-    node = root
-    for depth, name in enumerate(path):
-        at = None if node is None else _position(text, node, name)
-        if node is None or at is None:
-            return node, path[depth:]
-        node = node.items[at].node
-    return node, ()
-
-
-def _position(text: str, node: Node, name: Name) -> int | None:
-    """Where in `node` the member is. Raises Unsure when there are two, or `node` is of another kind."""
-    wanted = "{" if isinstance(name, str) else "["
-    if node.kind != wanted:
-        raise Unsure(f"line {text.count(chr(10), 0, node.start) + 1} has something else than {wanted}")
-    if isinstance(name, str):
-        found = [at for at, item in enumerate(node.items) if item.key == name]
-        if len(found) > 1:
-            raise Unsure(f'"{name}" stands there twice')
-    else:
-        found = [at for at, item in enumerate(node.items) if name(_plain(text, item.node))]
-    return found[0] if found else None
-
-
-def _plain(text: str, node: Node) -> Any:
-    """The Python value."""
-    if node.kind == "{":
-        return {item.key: _plain(text, item.node) for item in node.items}
-    if node.kind == "[":
-        return [_plain(text, item.node) for item in node.items]
-    try:
-        return json.loads(text[node.start : node.end])
-    except ValueError:
-        raise _not_understood(text, node.start) from None
-
-
-def _tree(text: str, node: Node | None) -> Tree:
-    if node is None:
-        return None
-    if node.kind:
-        return node.kind, [(item.key, _tree(text, item.node)) for item in node.items]
-    raw = text[node.start : node.end]
-    return json.dumps(_text(raw)) if raw[0] == '"' else raw
+def _parsed(bare: str) -> Node:
+    """Where the values of a JSON text without comments are. Raises ValueError for a comma behind nothing."""
+    top, label = Node(0, len(bare), "["), None
+    inside = [top]
+    for token in _TOKEN.finditer(bare):
+        sign, node = token[0], inside[-1]
+        if sign in ("}", "]"):
+            inside.pop().end = token.end()
+        elif sign == ",":
+            if not node.items:
+                raise ValueError("a comma behind nothing")
+            node.items[-1].comma = token.start()
+        elif node.kind == "{" and label is None:
+            label = token
+        elif sign != ":":
+            made = Node(token.start(), token.end(), sign if sign in ("{", "[") else "")
+            key = None if label is None else json.loads(label[0])
+            node.items.append(Member(key, (label or token).start(), made))
+            label = None
+            if made.kind:
+                inside.append(made)
+    return top.items[0].node

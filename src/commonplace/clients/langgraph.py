@@ -21,7 +21,6 @@ try:
         GetOp,
         Item,
         ListNamespacesOp,
-        MatchCondition,
         PutOp,
         SearchItem,
         SearchOp,
@@ -119,8 +118,11 @@ class CommonplaceStore(BaseStore):
 
     def _namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
         spaces = [_split(each.namespace) for each in self._entries.namespaces() if each.active]
-        for condition in op.match_conditions or ():
-            spaces = [each for each in spaces if _matches(condition, each)]
+        for wanted in op.match_conditions or ():
+            path, is_prefix = wanted.path, wanted.match_type == "prefix"
+            parts = (each[: len(path)] if is_prefix else each[-len(path) :] if path else () for each in spaces)
+            spaces = [each for each, part in zip(spaces, parts, strict=True) if len(part) == len(path)
+                      and all(label in ("*", own) for label, own in zip(path, part, strict=True))]  # fmt: skip
         return sorted({each[: op.max_depth] for each in spaces})[op.offset : op.offset + op.limit]
 
     def _put(self, puts: dict[tuple[tuple[str, ...], str], PutOp]) -> None:
@@ -173,12 +175,6 @@ def _value(text: str) -> dict[str, Any]:
         if isinstance(value := json.loads(text), dict):
             return value
     return {"value": text}
-
-
-def _matches(condition: MatchCondition, namespace: tuple[str, ...]) -> bool:
-    path = condition.path
-    part = namespace[: len(path)] if condition.match_type == "prefix" else namespace[-len(path) :] if path else ()
-    return len(part) == len(path) and all(wanted in ("*", label) for wanted, label in zip(path, part, strict=True))
 
 
 def _passes(value: Any, wanted: Any) -> bool:

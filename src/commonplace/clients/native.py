@@ -29,15 +29,11 @@ def native_folders() -> Iterator[tuple[str, Path]]:
         root = Path(os.path.expanduser(os.environ.get(variable) or usual))
         for folder in sorted(root.glob(below)):
             if folder.is_dir() and any(folder.rglob("*.md")):
-                yield _name(client, folder.relative_to(root).parts[1:-1]), folder
-
-
-def _name(client: str, about: tuple[str, ...]) -> str:
-    """The client and the end of the path of the project its memories are about, which it writes with `-` for `/`."""
-    home = re.sub(r"[^A-Za-z0-9]", "-", str(Path.home()))
-    told = "-".join(about).removeprefix(home)
-    told = re.sub(r"[^\w .\-]+", "-", told).strip(" .-")[-(_NAME - len(client) - 4) :].strip(" .-")
-    return f"{client} {told}" if told else client
+                # the end of the path of the project they are about, which is written with `-` for `/`
+                told = "-".join(folder.relative_to(root).parts[1:-1])
+                told = re.sub(r"[^\w .\-]+", "-", told.removeprefix(re.sub(r"[^A-Za-z0-9]", "-", str(Path.home()))))
+                told = told.strip(" .-")[-(_NAME - len(client) - 4) :].strip(" .-")
+                yield f"{client} {told}".strip(), folder
 
 
 def auto_memory_folder(home: Path) -> Path:

@@ -61,7 +61,8 @@ class CommonplaceSession(SessionABC):
 
     async def clear_session(self) -> None:
         """Remove all items. `memory undo` brings them back; `memory erase` removes them for good."""
-        await asyncio.to_thread(self._clear)
+        if await asyncio.to_thread(self._notes):
+            await asyncio.to_thread(self._memory.delete_folder, TRACE_PROJECT, self._folder)
 
     def _notes(self) -> list[NoteInfo]:
         """The notes of this session, in their order."""
@@ -124,7 +125,3 @@ class CommonplaceSession(SessionABC):
         else:
             self._memory.delete((last.project, last.path))
         return item
-
-    def _clear(self) -> None:
-        if self._notes():
-            self._memory.delete_folder(TRACE_PROJECT, self._folder)

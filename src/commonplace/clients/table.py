@@ -15,7 +15,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from commonplace.clients.spans import Name
+from commonplace.clients.editing import Name
 from commonplace.errors import InvalidInput
 
 _VARIABLE = re.compile(r"\$\{(\w+):-([^${}]*)\}")
@@ -50,7 +50,8 @@ class Client:
 
     def is_here(self, environ: Mapping[str, str], system: str = _SYSTEM) -> bool:
         """Whether the client is installed: its folder, its file or its program is there."""
-        folders = [expand(each, environ) for each in _of_system(self.here, system)]
+        here = self.here[system] if isinstance(self.here, dict) else self.here
+        folders = [expand(each, environ) for each in here]
         found = any(folder.exists() for folder in [*folders, _first(self.file, environ, system)])
         return found or bool(self.program and shutil.which(self.program, path=environ.get("PATH")))
 
@@ -177,12 +178,8 @@ def _is_our_hook(command: str, client: str) -> bool:
     return f" hook {client}" in command and ("memory" in command or "commonplace" in command)
 
 
-def _of_system(value: Any, system: str) -> Any:
-    return value[system] if isinstance(value, dict) else value
-
-
 def _first(value: Any, environ: Mapping[str, str], system: str, folder: Path = Path()) -> Path:
-    value = _of_system(value, system)
+    value = value[system] if isinstance(value, dict) else value
     places = [expand(each, environ) for each in ([value] if isinstance(value, str) else value)]
     return next((place for place in places if (folder / place).exists()), places[0])
 

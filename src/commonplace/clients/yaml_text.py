@@ -6,155 +6,123 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from commonplace.clients.spans import BOM, Hint, Name, Tree, Unsure, changed, check, cut, newline
-
-_EMPTIED = Hint(1)
+from commonplace.clients.editing import BOM, Document, Editor, Hint, Member, Name, Node, Unsure, changed, check, newline
 
 
-def find(text: str, path: Sequence[str], name: Name) -> Any:
-    """See spans."""
-    (key,) = path
-    container = _member(_root(text), key)
-    found = None if container is None else _child(container[1], name)
-    return None if found is None else _plain(found[1])
+class YamlEditor(Editor):
+    """See Editor. `path` is one key; a new member goes behind the last one. Without a hint a key that has nothing left
+    goes too."""
 
+    def find(self, text: str, path: Sequence[str], name: Name) -> Any:
+        read = _read(text.removeprefix(BOM))
+        found = read.place(path, name)
+        return None if found is None else read.value(found[0].items[found[1]].node)
 
-def put(text: str, path: Sequence[str], name: Name, value: Any) -> tuple[str, Hint]:
-    """See spans. `path` is one key; the member goes behind the last one of its container."""
-    (key,), end, start = path, newline(text), BOM if text.startswith(BOM) else ""
-    root, body = _root(text), text.removeprefix(BOM)
-    container = _member(root, key)
-    old = _tree(root)
-    shown = _block(name, value, end)
-    fresh = _tree(_root(end.join(shown)))[1][0]
-    at, node = container or (0, None)
-    there, place, hint = None if node is None else _child(node, name), _tree_of(key), Hint()
-    made = ("{" if isinstance(name, str) else "[", [fresh])
-    if node is None:
-        if root is not None and root.flow_style:
-            raise Unsure("it is written in brackets")
-        new = _insert(body, len(body), [f"{key}:", *("  " + line for line in shown)], end)
-        wanted, hint = changed(old or ("{", []), (), None, (place, made)), Hint(1)
-    elif there is None and _is_null(node):
-        if body[node.start_mark.index : node.end_mark.index]:
-            raise Unsure(f"{key} is written as {body[node.start_mark.index : node.end_mark.index]}")
-        line = _line_end(body, root.value[at][0].end_mark.index)
-        new = _insert(body, line, ["  " + each for each in shown], end)
-        wanted = changed(old, (), at, (place, made))
-    elif node.flow_style:
-        if there is not None:
-            raise Unsure(f"{key} is written in brackets")
-        last = _last(node.value[-1]) if node.value else node.start_mark.index + 1
-        if body[last : node.end_mark.index - 1].strip():
-            raise Unsure(f"{key} is written in brackets and ends in a comma or a comment")
-        inner = json.dumps({name: value} if isinstance(name, str) else [value], ensure_ascii=False)[1:-1]
-        new = body[:last] + (", " if node.value else "") + inner + body[last:]
-        wanted = changed(old, (place,), None, fresh)
-    else:
-        lines = [" " * node.start_mark.column + line for line in shown]
-        if there is None:
-            new = _insert(body, _line_end(body, _last(node.value[-1])), lines, end)
+    def put(self, text: str, path: Sequence[str], name: Name, value: Any) -> tuple[str, Hint]:
+        (key,), end, start = path, newline(text), BOM if text.startswith(BOM) else ""
+        body = text.removeprefix(BOM)
+        read, lines = _read(body), _block(name, value)
+        fresh = _read(end.join(lines)).tree[0]
+        at = None if read.root is None else read.position(read.root, key)
+        node = None if read.root is None or at is None else read.root.items[at].node
+        there = None if node is None else read.position(node, name)
+        made = (key, (fresh,) if isinstance(name, str) else [fresh])
+        indented = ["  " + line for line in lines]
+        if node is None:
+            if read.root is not None and read.root.raw.flow_style:
+                raise Unsure("it is written in brackets")
+            new = _insert(body, len(body), [f"{key}:", *indented], end)
+            wanted = changed(read.tree or (), (), None, made)
+        elif node.kind == "null":
+            if written := body[node.start : node.end]:
+                raise Unsure(f"{key} is written as {written}")
+            new = _insert(body, _line_end(body, node.end), indented, end)
+            wanted = changed(read.tree, (), at, made)
+        elif node.raw.flow_style:
+            last = node.items[-1].node.end if node.items else node.start + 1
+            if there is not None or body[last : node.end - 1].strip():
+                raise Unsure(f"{key} is written in brackets{'' if there else ' and ends in a comma or a comment'}")
+            inner = json.dumps({name: value} if isinstance(name, str) else [value], ensure_ascii=False)[1:-1]
+            new = body[:last] + (", " if node.items else "") + inner + body[last:]
+            wanted = changed(read.tree, path, None, fresh)
         else:
-            first, last = _lines(body, node, there[0])
-            closed = body[first:last].endswith("\n")
-            new = body[:first] + end.join(lines) + (end if closed else "") + body[last:]
-        wanted = changed(old, (place,), there[0] if there else None, fresh)
-    check(_tree(_root(new)), wanted)
-    return start + new, hint
+            lines = [" " * node.raw.start_mark.column + line for line in lines]
+            if there is None:
+                new = _insert(body, _line_end(body, node.end), lines, end)
+            else:
+                first, last = _lines(body, node.items[there])
+                new = body[:first] + end.join(lines) + (end if body[first:last].endswith("\n") else "") + body[last:]
+            wanted = changed(read.tree, path, there, fresh)
+        check(_read(new).tree, wanted)
+        return start + new, Hint(int(node is None))
+
+    def drop(self, text: str, path: Sequence[str], name: Name, hint: Hint | None = None) -> str:
+        (key,), start, body, end = path, BOM if text.startswith(BOM) else "", text.removeprefix(BOM), newline(text)
+        read = _read(body)
+        if (found := read.place(path, name)) is None or read.root is None:
+            return text
+        node, index = found
+        if node.raw.flow_style:
+            first = node.items[index - 1].node.end if index else node.start + 1
+            last = node.items[1].start if not index and len(node.items) > 1 else node.items[index].node.end
+        else:
+            first, last = _lines(body, node.items[index])
+        wanted = changed(read.tree, path, index, None)
+        if len(node.items) == 1 and not node.raw.flow_style:
+            at = next(number for number, each in enumerate(read.root.items) if each.key == key)
+            wanted = changed(read.tree, (), at, (key, ("tag:yaml.org,2002:null", "")))
+            if hint is None or hint.made:
+                head = read.root.items[at].start
+                line = _line_end(body, head + 1)
+                if body[head:line].strip().rstrip(": ").strip("\"'") == key and not body[line:first].strip():
+                    first, wanted = head, changed(read.tree, (), at, None)
+        if last == len(body) and not body.endswith("\n") and body[:first].endswith(end):
+            first -= len(end)
+        new = body[:first] + body[last:]
+        check(_read(new).tree or (), wanted)
+        return start + new
 
 
-def drop(text: str, path: Sequence[str], name: Name, hint: Hint = _EMPTIED) -> str:
-    """See spans. Without a hint a key that has nothing left goes too."""
-    (key,), start, body, end = path, BOM if text.startswith(BOM) else "", text.removeprefix(BOM), newline(text)
-    root = _root(text)
-    container = _member(root, key)
-    found = None if container is None else _child(container[1], name)
-    if container is None or found is None:
-        return text
-    (at, node), (index, _), old = container, found, _tree(root)
-    if node.flow_style:
-        first = _last(node.value[index - 1]) if index else node.start_mark.index + 1
-        last = _last(node.value[index])
-        if not index and len(node.value) > 1:
-            last = _first(node.value[1]).start_mark.index
-    else:
-        first, last = _lines(body, node, index)
-    wanted = changed(old, (_tree_of(key),), index, None)
-    if len(node.value) == 1 and not node.flow_style:
-        wanted = changed(old, (), at, (_tree_of(key), ("tag:yaml.org,2002:null", "")))
-        if hint.made:
-            name_node = root.value[at][0]
-            line = _line_end(body, name_node.end_mark.index)
-            if not body[name_node.end_mark.index + 1 : line].strip() and not body[line:first].strip():
-                first, wanted = name_node.start_mark.index, changed(old, (), at, None)
-    if last == len(body) and not body.endswith("\n") and body[:first].endswith(end):
-        first -= len(end)
-    new = cut(body, (first, last))
-    check(_tree(_root(new)) or ("{", []), wanted)
-    return start + new
-
-
-def _root(text: str) -> Any:
-    """The document's node, None for an empty one. Raises Unsure."""
+def _read(text: str) -> Document:
+    """The document in `text`. Raises Unsure."""
     import yaml
 
+    def value(node: Node) -> Any:
+        try:
+            return yaml.constructor.SafeConstructor().construct_document(node.raw)
+        except yaml.YAMLError:
+            return {}  # with tags of somebody else's: none of ours
+
     try:
-        root = yaml.compose(text.removeprefix(BOM), Loader=yaml.SafeLoader)
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+        node = None if root is None else _node(root)
+        if node is None or (node.kind == "null" and not node.raw.value):
+            return Document(text, None, None, value)
+        return Document(text, node, _tree(node), value)
     except (yaml.YAMLError, RecursionError) as error:
         raise Unsure(f"it is not one YAML document: {' '.join(str(error).split())}") from None
-    return None if root is None or (_is_null(root) and not root.value) else root
 
 
-def _member(root: Any, key: str) -> tuple[int, Any] | None:
-    if root is None:
-        return None
-    if root.id != "mapping":
-        raise Unsure("it is no mapping")
-    return _only(root, lambda pair: pair[0].value == key, key)
+def _node(found: Any, key: Any = None) -> Node:
+    """A node of the library, the value of `key`, as ours. A block's own end mark lies behind the comments that follow
+    it."""
+    kind = {"mapping": "{", "sequence": "["}.get(found.id, "null" if found.tag.endswith(",2002:null") else "")
+    node = Node(found.start_mark.index, found.end_mark.index, kind, raw=found)
+    for each in found.value if kind in ("{", "[") else ():
+        name, inner = each if kind == "{" else (None, each)
+        begin = (name or inner).start_mark.index
+        node.items.append(Member(name and str(name.value), begin, _node(inner, name)))
+    if node.items and not found.flow_style:
+        node.end = node.items[-1].node.end
+    elif found.id == "scalar" and not found.value and found.style is None and key is not None:
+        node.end = max(key.end_mark.index + 1, node.end)
+    return node
 
 
-def _child(node: Any, name: Name) -> tuple[int, Any] | None:
-    if _is_null(node):
-        return None
-    if node.id != ("mapping" if isinstance(name, str) else "sequence"):
-        raise Unsure("its entries are of another kind")
-    if isinstance(name, str):
-        return _only(node, lambda pair: pair[0].value == name, name)
-    return next(((at, item) for at, item in enumerate(node.value) if name(_plain(item))), None)
-
-
-def _only(node: Any, is_it: Any, key: str) -> tuple[int, Any] | None:
-    found = [(at, pair[1]) for at, pair in enumerate(node.value) if is_it(pair)]
-    if len(found) > 1:
-        raise Unsure(f'"{key}" stands there twice')
-    return found[0] if found else None
-
-
-def _is_null(node: Any) -> bool:
-    return bool(node.id == "scalar" and node.tag == "tag:yaml.org,2002:null")
-
-
-def _plain(node: Any) -> Any:
-    import yaml
-
-    try:
-        return yaml.constructor.SafeConstructor().construct_document(node)
-    except yaml.YAMLError:
-        return {}  # with tags of somebody else's: none of ours
-
-
-def _first(member: Any) -> Any:
-    return member[0] if isinstance(member, tuple) else member
-
-
-def _last(member: Any) -> int:
-    """Where the last character of a member ends; a block's own end mark lies behind the comments that follow it."""
-    node = member[1] if isinstance(member, tuple) else member
-    if node.id == "scalar" or node.flow_style or not node.value:
-        if node.id == "scalar" and not node.value and isinstance(member, tuple) and node.style is None:
-            return max(int(member[0].end_mark.index) + 1, int(node.end_mark.index))
-        return int(node.end_mark.index)
-    return _last(node.value[-1])
+def _tree(node: Node) -> Any:
+    if node.kind == "{":
+        return tuple((each.key, _tree(each.node)) for each in node.items)
+    return [_tree(each.node) for each in node.items] if node.kind == "[" else (node.raw.tag, node.raw.value)
 
 
 def _line_end(text: str, at: int) -> int:
@@ -164,12 +132,12 @@ def _line_end(text: str, at: int) -> int:
     return text.find("\n", at) + 1 or len(text)
 
 
-def _lines(text: str, node: Any, index: int) -> tuple[int, int]:
+def _lines(text: str, member: Member) -> tuple[int, int]:
     """From where to where a member of a block stands, in whole lines."""
-    first = text.rfind("\n", 0, _first(node.value[index]).start_mark.index) + 1
-    if text[first : _first(node.value[index]).start_mark.index].strip(" -"):
+    first = text.rfind("\n", 0, member.start) + 1
+    if text[first : member.start].strip(" -"):
         raise Unsure("the entry shares its line with another")
-    return first, _line_end(text, _last(node.value[index]))
+    return first, _line_end(text, member.node.end)
 
 
 def _insert(text: str, at: int, lines: Sequence[str], end: str) -> str:
@@ -180,23 +148,9 @@ def _insert(text: str, at: int, lines: Sequence[str], end: str) -> str:
     return text[:at] + new + end + text[at:]
 
 
-def _block(name: Name, value: dict[str, Any], end: str) -> list[str]:
+def _block(name: Name, value: dict[str, Any]) -> list[str]:
     """The lines of a member."""
     pairs = [f"{key}: {json.dumps(each, ensure_ascii=False)}" for key, each in value.items()]
     if isinstance(name, str):
         return [f"{name}:", *("  " + pair for pair in pairs)]
     return ["- " + pairs[0], *("  " + pair for pair in pairs[1:])]
-
-
-def _tree_of(key: str) -> Tree:
-    return "tag:yaml.org,2002:str", key
-
-
-def _tree(node: Any) -> Tree:
-    if node is None:
-        return None
-    if node.id == "scalar":
-        return node.tag, node.value
-    if node.id == "mapping":
-        return "{", [(_tree(key), _tree(value)) for key, value in node.value]
-    return "[", [(None, _tree(item)) for item in node.value]

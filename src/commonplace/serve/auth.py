@@ -59,12 +59,9 @@ class NoSuch(CommonplaceError):
 
 @dataclass(frozen=True, slots=True)
 class StoredToken:
-    """Somebody who may call: `hash` of the secret, `shown` its beginning.
-
-    `projects`: there are no others for it (empty: all). `agent`: who the engine takes it for. `member`: whose it is, in
-    the spaces; None: the owner's, for the home itself. Times are stamps, `used` is a day. `rate` a minute, `quota` a
-    day: how many calls, 0 = any number.
-    """
+    """Somebody who may call: `hash` of the secret, `shown` its beginning. `projects`: there are no others for it
+    (empty: all). `agent`: who the engine takes it for. `member`: whose it is, in the spaces; None: the owner's, for the
+    home itself. Times are stamps, `used` is a day. `rate` a minute, `quota` a day: how many calls, 0 = any number."""
 
     id: str
     name: str
@@ -205,10 +202,8 @@ class Access:
             return _token(found[-1])
 
     def find(self, secret: str) -> StoredToken | None:
-        """The valid token with this secret, its own or one that OAuth gave out for it. Raises AccessRefused.
-
-        Every secret is compared, in constant time, so that the time taken says nothing of any.
-        """
+        """The valid token with this secret, its own or one that OAuth gave out for it. Raises AccessRefused. Every
+        secret is compared, in constant time, so that the time taken says nothing of any."""
         now, kept = self._clock(), digest(secret).encode()
         rows = self.rows()
         own = granted = None
@@ -338,6 +333,47 @@ def _exists(message: str) -> Exists:
     error = Exists(message)
     error.args = (message,)
     return error
+
+
+class ShortSecrets:
+    """Secrets that are over after a while, each by its hash with what is known of it, under `section` of the file of
+    tokens: so every process of the home knows them."""
+
+    def __init__(self, access: Access, section: str, clock: Clock = clocks.now):
+        self._access, self._section, self._clock = access, section, clock
+
+    @contextmanager
+    def changing(self) -> Iterator[dict[str, dict[str, Any]]]:
+        """All that are not over, to be changed: kind → hash → what is known."""
+        with self._access.changing() as rows:
+            own: dict[str, dict[str, Any]] = rows.setdefault(self._section, {})
+            for kind, found in own.items():
+                own[kind] = {key: row for key, row in found.items() if self._clock() < parse_stamp(row["until"])}
+            yield own
+
+    def row(self, lasts: timedelta, **more: Any) -> dict[str, Any]:
+        """What is kept of a secret that lasts so long."""
+        return more | {"until": stamp(self._clock() + lasts)}
+
+    def give(self, kind: str, secret: str, lasts: timedelta, most: int = 0, **more: Any) -> bool:
+        """Keep a secret, with `more` that is known of it. Returns False where there are `most` already."""
+        with self.changing() as own:
+            known = own.setdefault(kind, {})
+            if is_free := not most or len(known) < most:
+                known[digest(secret)] = self.row(lasts, **more)
+        return is_free
+
+    def known(self, kind: str, secret: str) -> dict[str, Any] | None:
+        """What is known of a secret that is not over."""
+        row: dict[str, Any] | None = self._access.rows().get(self._section, {}).get(kind, {}).get(digest(secret))
+        return row if row is not None and self._clock() < parse_stamp(row["until"]) else None
+
+    def take(self, kind: str, secret: str) -> dict[str, Any] | None:
+        """The same, once: it is over then."""
+        if self.known(kind, secret) is None:
+            return None
+        with self.changing() as own:
+            return own[kind].pop(digest(secret), None)
 
 
 class Budgets:

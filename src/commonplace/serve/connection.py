@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from typing import Any
 
 import anyio
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
@@ -110,18 +109,23 @@ class NoMessage(Exception):
 
 
 def message_of(line: bytes) -> JSONRPCMessage:
-    """The message in `line`. Raises NoMessage.
-
-    Lone surrogates and bytes that are no UTF-8 are kept, as surrogates, so that the tool they are meant for
-    can name the parameter.
-    """
+    """The message in `line`. Raises NoMessage. Lone surrogates and bytes that are no UTF-8 are kept, as surrogates, so
+    that the tool they are meant for can name the parameter."""
     try:
         message = jsonrpc_message_adapter.validate_json(line)
         if not (isinstance(message, JSONRPCNotification) and b'"id"' in line):
             return message
     except ValidationError:
         pass  # looked at again below, to say what is wrong
-    given = _object_in(line)
+    try:  # less strictly than pydantic reads it; a number far beyond all we count is none of Python's
+        number = lambda digits: int(digits) if len(digits) <= 1000 else math.inf
+        given = json.loads(line.decode("utf-8-sig", "surrogateescape"), parse_int=number)
+    except RecursionError:
+        raise NoMessage(PARSE_ERROR, "The message is nested too deep.") from None
+    except ValueError:
+        raise NoMessage(PARSE_ERROR, "The line is not JSON. Send one JSON-RPC message per line.") from None
+    if not isinstance(given, dict):
+        raise NoMessage(INVALID_REQUEST, "A JSON-RPC message is an object; send one per line, no batches.")
     id = given.get("id")
     if "id" in given and (isinstance(id, bool) or not isinstance(id, str | int)):
         raise NoMessage(INVALID_REQUEST, "The `id` of a request must be a text or a whole number.")
@@ -134,23 +138,6 @@ def message_of(line: bytes) -> JSONRPCMessage:
     if given.get("jsonrpc") == "2.0" and isinstance(given.get("method"), str):
         raise NoMessage(INVALID_PARAMS, "`params` must be an object.", id)
     raise NoMessage(INVALID_REQUEST, 'Not a JSON-RPC 2.0 message: it needs "jsonrpc": "2.0" and a `method`.', id)
-
-
-def _object_in(line: bytes) -> dict[str, Any]:
-    """The object in `line`, read less strictly than pydantic reads it. Raises NoMessage."""
-    try:
-        given = json.loads(line.decode("utf-8-sig", "surrogateescape"), parse_int=_whole_number)
-    except RecursionError:
-        raise NoMessage(PARSE_ERROR, "The message is nested too deep.") from None
-    except ValueError:
-        raise NoMessage(PARSE_ERROR, "The line is not JSON. Send one JSON-RPC message per line.") from None
-    if not isinstance(given, dict):
-        raise NoMessage(INVALID_REQUEST, "A JSON-RPC message is an object; send one per line, no batches.")
-    return given
-
-
-def _whole_number(digits: str) -> float:
-    return int(digits) if len(digits) <= 1000 else math.inf  # far beyond all we count, and below Python's limit
 
 
 def line_of(message: JSONRPCMessage) -> bytes:

@@ -6,6 +6,7 @@ import asyncio
 import fcntl
 import logging
 import os
+import re
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -111,26 +112,24 @@ def http_address(path: Path) -> str | None:
 
 def serve_web(web: Web, ready: Callable[[], None]) -> None:
     """Serve HTTP alone, where another process does the upkeep, until SIGINT or SIGTERM."""
-    asyncio.run(_serve_web(web, ready))
 
+    async def run() -> None:
+        loop, stop = asyncio.get_running_loop(), asyncio.Event()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, stop.set)
+        server = web(ThreadPoolExecutor(_CALLS_AT_ONCE, thread_name_prefix="call"), threading.Event())
+        await server.start()
+        ready()
+        await stop.wait()
+        await server.stop()
 
-async def _serve_web(web: Web, ready: Callable[[], None]) -> None:
-    loop, stop = asyncio.get_running_loop(), asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
-    server = web(ThreadPoolExecutor(_CALLS_AT_ONCE, thread_name_prefix="call"), threading.Event())
-    await server.start()
-    ready()
-    await stop.wait()
-    await server.stop()
+    asyncio.run(run())
 
 
 class Daemon:
     """Upkeep of `memory`'s home every `interval`, and with a `listener` its tools on the socket, with `web` on HTTP.
-
     `memory` is the owner's; `served` is what the socket's callers get when they name no agent. Both transports share
-    the registry, the threads and the size of a request.
-    """
+    the registry, the threads and the size of a request."""
 
     def __init__(
         self, tick: Scheduler, interval: timedelta, served: Memory | None = None, registry: Registry | None = None,
@@ -196,28 +195,24 @@ class Daemon:
         self._spaces = {name: tick for name, tick in self._spaces.items() if name in known}
         for name in known - self._spaces.keys():
             try:
-                self._spaces[name] = self._scheduler(self._http.homes.of_space(name))
+                memory = self._http.homes.of_space(name)
+                self._spaces[name] = None  # as long as another daemon does its rounds
+                self._held.enter_context(daemon_lock(Layout(memory.home).daemon_lock))
+                tick = type(self._tick)(memory.as_caller(None, self._tick.memory.face))
+                tick.stop = self._stopping.is_set
+                self._spaces[name] = tick
+            except Running:
+                continue
             except (CommonplaceError, OSError) as error:
+                self._spaces.pop(name, None)
                 trouble = error
         if trouble is not None:
             raise trouble
         return 0
 
-    def _scheduler(self, memory: Memory) -> Scheduler | None:
-        """The rounds over the memory of a space; None when another daemon does them."""
-        try:
-            self._held.enter_context(daemon_lock(Layout(memory.home).daemon_lock))
-        except Running:
-            return None
-        tick = type(self._tick)(memory.as_caller(None, self._tick.memory.face))
-        tick.stop = self._stopping.is_set
-        return tick
-
     def serve(self, ready: Callable[[], None], stopping: Callable[[], None]) -> None:
-        """Serve until SIGINT or SIGTERM; then end the action in hand, answer what is in progress, and return.
-
-        `ready` is called once the socket listens, `stopping` at the signal.
-        """
+        """Serve until SIGINT or SIGTERM; then end the action in hand, answer what is in progress, and return. `ready`
+        is called once the socket listens, `stopping` at the signal."""
         asyncio.run(self._serve(ready, stopping))
 
     async def _serve(self, ready: Callable[[], None], stopping: Callable[[], None]) -> None:
@@ -271,14 +266,11 @@ def unit_file(kind: str, arguments: Sequence[str], log: Path) -> str:
     """The unit file of `kind` (see UNITS) that runs the command line `arguments`; launchd's writes stderr to `log`."""
     template = files("commonplace.serve").joinpath("units", UNITS[kind]).read_text("utf-8")
     if kind == "systemd":
-        return template.replace("{command}", " ".join(_systemd_argument(each) for each in arguments))
+        # as systemd reads them: `%` and `$` doubled, quoted if it has blanks or quotes
+        texts = (each.replace("\\", "\\\\").replace("%", "%%").replace("$", "$$") for each in arguments)
+        quoted = ('"' + text.replace('"', '\\"') + '"' if re.search(r"[ \t\"'\\]", text) else text for text in texts)
+        return template.replace("{command}", " ".join(quoted))
     from xml.sax.saxutils import escape
 
     rows = "\n".join(f"    <string>{escape(each)}</string>" for each in arguments)
     return template.replace("{arguments}", rows).replace("{log}", escape(str(log)))
-
-
-def _systemd_argument(argument: str) -> str:
-    """An argument as systemd reads it: `%` and `$` doubled, quoted if it has blanks or quotes."""
-    text = argument.replace("\\", "\\\\").replace("%", "%%").replace("$", "$$")
-    return '"' + text.replace('"', '\\"') + '"' if any(sign in text for sign in " \t\"'\\") else text

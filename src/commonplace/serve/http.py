@@ -118,11 +118,9 @@ def place_of(text: str) -> tuple[str, int]:
 
 
 class Homes:
-    """The open memories of one server: its own home's, those of spaces, and either limited to some projects.
-
-    `memory` is the home's owner's and is not closed here; `registry` has its tools; `registry_for` makes those of a
-    space. Thread-safe.
-    """
+    """The open memories of one server: its own home's, those of spaces, and either limited to some projects. `memory`
+    is the home's owner's and is not closed here; `registry` has its tools; `registry_for` makes those of a space.
+    Thread-safe."""
 
     def __init__(
         self, memory: Memory, registry: Registry, registry_for: Callable[[Memory], Registry], access: Access
@@ -273,7 +271,7 @@ class HttpServer:
             routes=[
                 Route("/mcp", endpoint, methods=["POST", "OPTIONS"]),
                 Route("/s/{space}/mcp", endpoint, methods=["POST", "OPTIONS"]),
-                *Health(self.metrics, self.stopping.is_set, self._state, self._check_metrics).routes(),
+                *Health(self.metrics, self.stopping.is_set, self._state, self.admitted).routes(),
                 *routes,
             ],
             middleware=[
@@ -291,11 +289,6 @@ class HttpServer:
                 yield
             finally:
                 tasks.cancel_scope.cancel()
-
-    def _check_metrics(self, request: Request) -> None:
-        """Raises RequestRefused unless the numbers of the whole home are the caller's to know."""
-        if self.admitted(request).projects:
-            raise RequestRefused(404, "There is nothing here for this token.")
 
     def _state(self) -> HomeState:
         memory = self.homes.memory(None)

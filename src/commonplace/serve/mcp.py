@@ -9,11 +9,12 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import unquote
 
 from mcp.server.caching import CACHEABLE_METHODS, CacheHint
 from mcp.server.lowlevel import Server
@@ -21,14 +22,14 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, Res
 from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 
-from commonplace.errors import CommonplaceError
-from commonplace.faces.tool import Registry
-from commonplace.serve import mcp_values
+from commonplace.errors import CommonplaceError, InvalidInput
+from commonplace.faces.tool import Prompt, Registry, Resource, Template
 from commonplace.serve.connection import ClientConnection
 from commonplace.serve.turns import CallQueue
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
+    from commonplace.faces.reply import Reply
 
 T = TypeVar("T")
 Result = dict[str, Any]
@@ -43,6 +44,14 @@ _CHANNELS = ("owner", "manual", "import", "web", "file")
 """What stands for somebody else where it is said who wrote a note; no client is called so."""
 _CLIENT_NAME = 100
 _NOT_IN_AGENTS = re.compile(r"[^a-z0-9._-]+")
+VALUES = 100
+"""Most values one completion may have, by the protocol."""
+_VARIABLE = re.compile(r"\{(\+?)(\w+)\}")
+_TOOL = {"name": "name", "title": "title", "description": "description", "inputSchema": "schema",
+         "outputSchema": "output_schema", "annotations": "annotations"}  # fmt: skip
+_TEMPLATE = {"uriTemplate": "uri", "name": "name", "description": "description", "mimeType": "mime"}
+_RESOURCE = {"uri": "uri", "name": "name", "title": "title", "description": "description", "mimeType": "mime"}
+"""What the protocol calls the attributes of what a list shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +60,6 @@ class ServerIdentity:
 
     name: str
     version: str
-    title: str | None
     agent: str | None
     clients: Mapping[str, str]
     met: Callable[[str, str], None] | None = None
@@ -107,7 +115,6 @@ def server_of(registry: Registry, handlers: Handlers, identity: ServerIdentity) 
     server: Server[Any] = Server(
         identity.name,
         version=identity.version,
-        title=identity.title,
         instructions=registry.instructions or None,
         cache_hints={method: CacheHint() for method in CACHEABLE_METHODS},  # type: ignore[misc]  # its keys are Literals
         **handlers.by_request(),
@@ -124,13 +131,70 @@ async def _keep_arguments(ctx: Any, call_next: Callable[[Any], Any]) -> Any:
     return await call_next(ctx)
 
 
-def _listing(key: str, entry: Callable[[Any], Result], things: Iterable[Any]) -> Handler:
-    """The handler that lists `things` under `key`."""
+def _listing(key: str, names: Mapping[str, str], things: Iterable[Any]) -> Handler:
+    """The handler that lists `things` under `key`, of each what it has of `names`."""
 
     async def listed(ctx: Any, params: Any) -> Result:
-        return {key: [entry(each) for each in things]}
+        rows = ({shown: getattr(each, name) for shown, name in names.items()} for each in things)
+        return {key: [{name: value for name, value in row.items() if value not in (None, {})} for row in rows]}
 
     return listed
+
+
+class NoResource(CommonplaceError):
+    """No resource and no template reads `uri`."""
+
+    code = "not_found"
+
+    def __init__(self, uri: str, templates: Sequence[Template], resources: Iterable[str] = ()):
+        shapes = ", ".join([*resources, *(template.uri for template in templates)]) or "none"
+        super().__init__(f'No resource "{uri}". Resources have the form {shapes}.')
+
+
+def prompt_result(memory: Memory, prompt: Prompt, given: Mapping[str, str]) -> Result:
+    """A rendered prompt as the answer to `prompts/get`. Raises InvalidInput for a missing argument. Arguments the
+    prompt does not have are ignored; a blank one is one not given, as forms send it."""
+    names = {name for name, _, _ in prompt.arguments}
+    arguments = {name: value for name, value in given.items() if name in names and value.strip()}
+    for name, _, required in prompt.arguments:
+        if required and name not in arguments:
+            raise InvalidInput(f"Argument `{name}` is required for the prompt {prompt.name}.")
+    message = {"role": "user", "content": {"type": "text", "text": prompt.render(memory, arguments)}}
+    return {"description": prompt.description, "messages": [message]}
+
+
+def resource_result(
+    memory: Memory, templates: Sequence[Template], uri: str, resources: Mapping[str, Resource] = {}
+) -> Result:
+    """What the resource, or the first template that fits, reads at `uri`, as the answer to `resources/read`. Raises
+    NoResource when none fits, else what reading raises."""
+    found: Resource | Template | None = resources.get(uri)
+    text = "" if found is None else resources[uri].read(memory)
+    for template in () if found else templates:
+        if (variables := _variables(template.uri, uri)) is not None:
+            found, text = template, template.read(memory, variables)
+            break
+    if found is None:
+        raise NoResource(uri, templates, resources)
+    return {"contents": [{"uri": uri, "mimeType": found.mime, "text": text}]}
+
+
+def _variables(template: str, uri: str) -> dict[str, str] | None:
+    """The variables of RFC 6570 `{name}` (one segment) and `{+name}` (the rest) in `uri`; None: no match. `?` and `#`
+    belong to the last variable: people write the names of their notes unencoded."""
+    pattern, end = "", 0
+    for match in _VARIABLE.finditer(template):
+        pattern += re.escape(template[end : match.start()]) + f"(?P<{match[2]}>{'.+' if match[1] else '[^/]+'})"
+        end = match.end()
+    found = re.fullmatch(pattern + re.escape(template[end:]), uri, re.DOTALL)
+    return {name: unquote(value) for name, value in found.groupdict().items()} if found else None
+
+
+def _tool_result(reply: Reply) -> Result:
+    texts = [reply.text, reply.hint] if reply.hint else [reply.text]
+    result: Result = {"content": [{"type": "text", "text": each} for each in texts], "isError": reply.is_error}
+    more = {"structuredContent": reply.data, "_meta": reply.meta or None}
+    return result | {key: value for key, value in more.items() if value is not None}
 
 
 def _completed(handler: Handler) -> Handler:
@@ -143,12 +207,10 @@ def _completed(handler: Handler) -> Handler:
 
 
 class Handlers:
-    """The handlers of one server, as the SDK calls them: (context, parameters) -> result.
-
-    A client is told of changed resources in both ways the protocol has had: up to 2025-11-25 on its connection,
-    after `resources/subscribe`; later on a stream, `subscriptions/listen`, which the SDK serves. Changes are
-    seen by the version of each watched resource, compared after every call that used the memory.
-    """
+    """The handlers of one server, as the SDK calls them: (context, parameters) -> result. A client is told of changed
+    resources in both ways the protocol has had: up to 2025-11-25 on its connection, after `resources/subscribe`; later
+    on a stream, `subscriptions/listen`, which the SDK serves. Changes are seen by the version of each watched resource,
+    compared after every call that used the memory."""
 
     def __init__(self, registry: Registry, turns: CallQueue | None, identity: ServerIdentity):
         self._registry, self._turns, self._identity = registry, turns, identity
@@ -159,25 +221,21 @@ class Handlers:
         self.listen = ListenHandler(self._bus)
 
     def by_request(self) -> dict[str, Any]:
-        """Handlers for what the registry has, under the names of the SDK's parameters.
-
-        Without prompts or resources their requests stay unknown, and so out of the capabilities.
-        """
-        tools, prompts = self._registry.tools, self._registry.prompts
-        templates, resources = self._registry.templates, self._registry.resources
+        """Handlers for what the registry has, under the names of the SDK's parameters. Without prompts or resources
+        their requests stay unknown, and so out of the capabilities."""
+        registry, prompts = self._registry, self._registry.prompts
         handlers: dict[str, Any] = {"on_call_tool": self.call}
-        handlers["on_list_tools"] = _listing("tools", mcp_values.tool_entry, tools.values())
+        handlers["on_list_tools"] = _listing("tools", _TOOL, registry.tools.values())
         if prompts:
-            handlers["on_get_prompt"] = self.prompt
-            handlers["on_list_prompts"] = _listing("prompts", mcp_values.prompt_entry, prompts.values())
-        if templates or resources:
+            handlers |= {"on_get_prompt": self.prompt, "on_list_prompts": self.list_prompts}
+        if registry.templates or registry.resources:
             handlers["on_read_resource"] = self.read
-            handlers["on_list_resources"] = _listing("resources", mcp_values.resource_entry, resources.values())
-            handlers["on_list_resource_templates"] = _listing("resourceTemplates", mcp_values.template_entry, templates)
-        if prompts or templates:
+            handlers["on_list_resources"] = _listing("resources", _RESOURCE, registry.resources.values())
+            handlers["on_list_resource_templates"] = _listing("resourceTemplates", _TEMPLATE, registry.templates)
+        if prompts or registry.templates:
             handlers["on_completion"] = self.complete
         handlers = {name: _completed(handler) for name, handler in handlers.items()}
-        if resources:
+        if registry.resources:
             handlers |= {"on_subscribe_resource": self.subscribe, "on_unsubscribe_resource": self.unsubscribe}
             handlers["on_subscriptions_listen"] = self.listen_to
         return handlers
@@ -206,36 +264,54 @@ class Handlers:
             reply = await self._take(ctx, lambda memory: self._registry.call(memory, params.name, arguments))
         except CommonplaceError as error:
             reply = self._registry.refusal(params.name, error)
-        return mcp_values.tool_result(reply)
+        return _tool_result(reply)
+
+    async def list_prompts(self, ctx: Any, params: Any) -> Result:
+        keys = ("name", "description", "required")
+        rows = [{"name": each.name, "description": each.description,
+                 "arguments": [dict(zip(keys, one, strict=True)) for one in each.arguments]}
+                for each in self._registry.prompts.values()]  # fmt: skip
+        return {"prompts": rows}
 
     async def prompt(self, ctx: Any, params: Any) -> Result:
-        def render(memory: Memory) -> Result:
-            prompt = mcp_values.prompt_named(self._registry, params.name)
-            return mcp_values.prompt_result(memory, prompt, params.arguments or {})
+        return await self._answer(
+            ctx, lambda memory: prompt_result(memory, self._prompt(params.name), params.arguments or {})
+        )
 
-        return await self._answer(ctx, render)
+    def _prompt(self, name: str) -> Prompt:
+        prompts = self._registry.prompts
+        if name not in prompts:
+            raise InvalidInput(f'No prompt "{name}". Prompts: {", ".join(prompts) or "none"}.')
+        return prompts[name]
 
     async def read(self, ctx: Any, params: Any) -> Result:
         templates, resources = self._registry.templates, self._registry.resources
-        read = partial(mcp_values.resource_result, templates=templates, uri=params.uri, resources=resources)
+        read = partial(resource_result, templates=templates, uri=params.uri, resources=resources)
         return await self._answer(ctx, read, INVALID_PARAMS, uri=params.uri)
 
     async def complete(self, ctx: Any, params: Any) -> Result:
-        def values(memory: Memory) -> Result:
-            template = None
-            if params.ref.type == "ref/prompt":
-                mcp_values.prompt_named(self._registry, params.ref.name)
-            else:
-                template = mcp_values.template_named(self._registry, params.ref.uri)
-            others = (params.context.arguments if params.context else None) or {}
-            return mcp_values.completion_result(memory, template, params.argument.name, params.argument.value, others)
+        """Values that go on from what was typed; prompts have none to offer."""
+        uri, variable = getattr(params.ref, "uri", ""), params.argument.name
+        others = dict((params.context.arguments if params.context else None) or {})
 
-        return await self._answer(ctx, values)
+        def complete(memory: Memory) -> Result:
+            values: list[str] = []
+            if params.ref.type == "ref/prompt":
+                self._prompt(params.ref.name)
+            elif (template := next((each for each in self._registry.templates if each.uri == uri), None)) is None:
+                raise NoResource(uri, self._registry.templates)
+            elif variable not in (names := [name for _, name in _VARIABLE.findall(uri)]):
+                raise InvalidInput(f"{uri} has no variable `{variable}`. Its variables: {', '.join(names)}.")
+            elif template.complete is not None:
+                values = template.complete(memory, variable, params.argument.value, others)
+            return {"completion": {"values": values[:VALUES], "total": len(values), "hasMore": len(values) > VALUES}}
+
+        return await self._answer(ctx, complete)
 
     async def subscribe(self, ctx: Any, params: Any) -> Result:
         def begin(memory: Memory) -> Result:
             if params.uri not in self._registry.resources:
-                raise mcp_values.NoResource(params.uri, (), self._registry.resources)
+                raise NoResource(params.uri, (), self._registry.resources)
             self._subscribed.add(params.uri)
             return self._watch(memory, [params.uri])
 

@@ -8,7 +8,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
@@ -87,16 +87,14 @@ class HomeState(NamedTuple):
 
 
 class Health:
-    """The routes that say how the server is: alive, ready, and in numbers.
-
-    `ask` tells the state, on a thread; `check` raises RequestRefused for who may not know the numbers.
-    """
+    """The routes that say how the server is: alive, ready, and in numbers. `ask` tells the state, on a thread;
+    `admitted` is as of HttpServer. Who is limited to projects may not know the numbers of the whole home."""
 
     def __init__(
         self, metrics: Metrics, is_stopping: Callable[[], bool], ask: Callable[[], HomeState],
-        check: Callable[[Request], None],
+        admitted: Callable[[Request], Any],
     ):  # fmt: skip
-        self._metrics, self._is_stopping, self._ask, self._check = metrics, is_stopping, ask, check
+        self._metrics, self._is_stopping, self._ask, self._admitted = metrics, is_stopping, ask, admitted
         self._turn = asyncio.Lock()
         self._asked = float("-inf")
         self._state: HomeState | None = None
@@ -119,7 +117,8 @@ class Health:
 
     async def _numbers(self, request: Request) -> Response:
         try:
-            self._check(request)
+            if self._admitted(request).projects:
+                raise RequestRefused(404, "There is nothing here for this token.")
         except RequestRefused as refused:
             return refused.response
         except AccessRefused:

@@ -11,8 +11,7 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from html import escape
@@ -41,11 +40,20 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from commonplace import clock as clocks
 from commonplace.clock import Clock, parse_stamp, stamp
-from commonplace.serve.auth import SCOPES, Access, Budgets, StoredToken, digest, least_scope, new_secret
+from commonplace.serve.auth import (
+    SCOPES,
+    Access,
+    Budgets,
+    ShortSecrets,
+    StoredToken,
+    digest,
+    least_scope,
+    new_secret,
+)  # fmt: skip
 from commonplace.serve.client_documents import Documents, NoDocument
 
 ACCESS_LASTS, REFRESH_LASTS = timedelta(hours=1), timedelta(days=90)
-CODE_SECONDS, REQUEST_SECONDS = 60.0, 600.0
+CODE_LASTS, REQUEST_LASTS = timedelta(minutes=1), timedelta(minutes=10)
 UNUSED_LASTS, CLIENTS = timedelta(days=1), 500
 """How long a client that registered and got nothing is kept, and how many clients there may be."""
 _TRIES, _WAITING, _A_MINUTE = 5, 1000, 120
@@ -88,89 +96,6 @@ class _Asked:
     params: AuthorizationParams
     scope: str
     resource: str
-    tries: int = 0
-
-
-class _Codes:
-    """What lives for minutes: requests that wait (`asked`), codes given out (`given`), and which grants came of used
-    ones (`used`), each by its hash. They are in the file of tokens, so that every server of the home knows them."""
-
-    def __init__(self, access: Access, clock: Clock):
-        self._access, self._clock = access, clock
-
-    @contextmanager
-    def _changing(self) -> Iterator[dict[str, dict[str, Any]]]:
-        """All of them that are not over, to be changed."""
-        with self._access.changing() as rows:
-            own: dict[str, dict[str, Any]] = rows.setdefault("oauth", {})
-            for kind in ("asked", "given", "used"):
-                found = own.get(kind, {}).items()
-                own[kind] = {key: row for key, row in found if self._clock() < parse_stamp(row["until"])}
-            yield own
-
-    def _row(self, kind: str, secret: str) -> dict[str, Any] | None:
-        row = self._access.rows().get("oauth", {}).get(kind, {}).get(digest(secret))
-        return row if row is not None and self._clock() < parse_stamp(row["until"]) else None
-
-    def _until(self, seconds: float) -> str:
-        return stamp(self._clock() + timedelta(seconds=seconds))
-
-    def ask(self, key: str, asked: _Asked) -> bool:
-        """Let a request wait. Returns False when too many do."""
-        row = {"client": asked.client.model_dump(mode="json"), "params": asked.params.model_dump(mode="json"),
-               "scope": asked.scope, "resource": asked.resource, "tries": 0}  # fmt: skip
-        with self._changing() as own:
-            if is_free := len(own["asked"]) < _WAITING:
-                own["asked"][digest(key)] = row | {"until": self._until(REQUEST_SECONDS)}
-        return is_free
-
-    def asked(self, key: str) -> _Asked | None:
-        """The request that waits under this key."""
-        if (row := self._row("asked", key)) is None:
-            return None
-        client = _Client.model_validate(row["client"])
-        params = AuthorizationParams.model_validate(row["params"])
-        return _Asked(client, params, row["scope"], row["resource"], row["tries"])
-
-    def answered(self, key: str) -> bool:
-        """Let a request wait no more. Returns whether it did."""
-        with self._changing() as own:
-            return own["asked"].pop(digest(key), None) is not None
-
-    def tried(self, key: str) -> None:
-        """Count a wrong answer to a request; after some it waits no more."""
-        with self._changing() as own:
-            if (row := own["asked"].get(digest(key))) is not None:
-                row["tries"] += 1
-                if row["tries"] >= _TRIES:
-                    del own["asked"][digest(key)]
-
-    def give(self, code: AuthorizationCode, token: str) -> None:
-        """Remember a code given out for a token."""
-        row = {"code": code.model_dump(mode="json", exclude={"code"}), "token": token}
-        with self._changing() as own:
-            own["given"][digest(code.code)] = row | {"until": self._until(CODE_SECONDS)}
-
-    def given(self, code: str) -> AuthorizationCode | None:
-        """The code given out, if it was not used."""
-        row = self._row("given", code)
-        return None if row is None else AuthorizationCode.model_validate(row["code"] | {"code": code})
-
-    def use(self, code: str, grant: str) -> str | None:
-        """Use a code for a grant, once. Returns the token it was given out for."""
-        with self._changing() as own:
-            row: dict[str, Any] | None = own["given"].pop(digest(code), None)
-            if row is not None:
-                own["used"][digest(code)] = {"grant": grant, "until": self._until(REQUEST_SECONDS)}
-        return None if row is None else str(row["token"])
-
-    def used(self, code: str) -> str | None:
-        """The grant that came of a used code; it is forgotten then."""
-        if self._row("used", code) is None:
-            return None
-        with self._changing() as own:
-            row = own["used"].pop(digest(code), None)
-        return None if row is None else str(row["grant"])
 
 
 class Grants:
@@ -178,7 +103,7 @@ class Grants:
 
     def __init__(self, access: Access, public: str, documents: Documents, clock: Clock = clocks.now):
         self._access, self.public, self._documents, self._clock = access, public, documents, clock
-        self.codes = _Codes(access, clock)
+        self._codes = ShortSecrets(access, "oauth", clock)  # requests that wait, codes given out, grants of used ones
 
     def resource(self, asked: str | None) -> str | None:
         """The address a token is asked for, as we spell it; None when it is none of ours."""
@@ -221,40 +146,66 @@ class Grants:
             raise AuthorizeError("invalid_target", f"the resource must be {self.public}/mcp")
         scope = max((each for each in params.scopes or ("write",) if each in SCOPES), key=SCOPES.index, default="read")
         key = secrets.token_urlsafe(24)
-        if not await asyncio.to_thread(self.codes.ask, key, _Asked(client, params, scope, resource)):
+        row = {"client": client.model_dump(mode="json"), "params": params.model_dump(mode="json"), "scope": scope,
+               "resource": resource, "tries": 0}  # fmt: skip
+        if not await asyncio.to_thread(lambda: self._codes.give("asked", key, REQUEST_LASTS, _WAITING, **row)):
             raise AuthorizeError("temporarily_unavailable", "too many requests wait; try again in ten minutes")
         return f"{self.public}/consent?request={key}"
+
+    def asked(self, key: str) -> _Asked | None:
+        """The request that waits under this key."""
+        if (row := self._codes.known("asked", key)) is None:
+            return None
+        client, params = _Client.model_validate(row["client"]), AuthorizationParams.model_validate(row["params"])
+        return _Asked(client, params, row["scope"], row["resource"])
+
+    def answered(self, key: str) -> bool:
+        """Let a request wait no more. Returns whether it did."""
+        return self._codes.take("asked", key) is not None
+
+    def tried(self, key: str) -> None:
+        """Count a wrong answer to a request; after some it waits no more."""
+        with self._codes.changing() as own:
+            if (row := own["asked"].get(digest(key))) is not None:
+                row["tries"] += 1
+                if row["tries"] >= _TRIES:
+                    del own["asked"][digest(key)]
 
     def allow(self, key: str, asked: _Asked, token: StoredToken) -> str | None:
         """The address to send the browser to once the owner of `token` allowed the request; None when it was answered
         already."""
-        if not self.codes.answered(key):
+        if not self.answered(key):
             return None
         params, code = asked.params, secrets.token_urlsafe(32)
         scope = least_scope(asked.scope, token.scope)
         made = AuthorizationCode(
-            code=code, scopes=[scope], expires_at=time.time() + CODE_SECONDS, client_id=asked.client.client_id,
-            code_challenge=params.code_challenge, redirect_uri=params.redirect_uri,
+            code=code, scopes=[scope], expires_at=time.time() + CODE_LASTS.total_seconds(),
+            client_id=asked.client.client_id, code_challenge=params.code_challenge, redirect_uri=params.redirect_uri,
             redirect_uri_provided_explicitly=params.redirect_uri_provided_explicitly, resource=asked.resource,
         )  # fmt: skip
-        self.codes.give(made, token.id)
+        row = made.model_dump(mode="json", exclude={"code"})
+        self._codes.give("given", code, CODE_LASTS, code=row, token=token.id)
         return construct_redirect_uri(str(params.redirect_uri), code=code, state=params.state, iss=self.public)
 
     async def load_authorization_code(
         self, client: OAuthClientInformationFull, authorization_code: str
     ) -> AuthorizationCode | None:
-        if grant := self.codes.used(authorization_code):
-            self._end(grant)  # a code that comes twice was stolen: what it led to ends (RFC 6749, 4.1.2)
+        if used := self._codes.take("used", authorization_code):
+            self._end(used["grant"])  # a code that comes twice was stolen: what it led to ends (RFC 6749, 4.1.2)
             return None
-        found = self.codes.given(authorization_code)
-        return found if found is not None and found.client_id == client.client_id else None
+        row = self._codes.known("given", authorization_code)
+        found = row and AuthorizationCode.model_validate(row["code"] | {"code": authorization_code})
+        return found if found and found.client_id == client.client_id else None
 
     async def exchange_authorization_code(
         self, client: OAuthClientInformationFull, authorization_code: AuthorizationCode
     ) -> OAuthToken:
         id = secrets.token_hex(8)
-        found = self.codes.use(authorization_code.code, id)
-        token = self._access.by_id(found) if found else None
+        kept = digest(authorization_code.code)
+        with self._codes.changing() as own:
+            if given := own["given"].pop(kept, None):
+                own.setdefault("used", {})[kept] = self._codes.row(REQUEST_LASTS, grant=id)
+        token = self._access.by_id(given["token"]) if given else None
         if token is None:
             raise TokenError("invalid_grant", "authorization code does not exist")
         row: dict[str, Any] = {
@@ -368,24 +319,24 @@ class _Consent:
         form = await request.form(max_files=0, max_fields=10)
         key, secret = str(form.get("request", "")), str(form.get("token", "")).strip()
         grants = self._grants
-        asked = grants.codes.asked(key)
+        asked = grants.asked(key)
         if asked is None:
             return self._shown(key, "")
         if form.get("answer") != "allow":
-            grants.codes.answered(key)
+            grants.answered(key)
             back = construct_redirect_uri(
                 str(asked.params.redirect_uri), error="access_denied", state=asked.params.state, iss=grants.public
             )
             return RedirectResponse(back, 302, {"Cache-Control": "no-store"})
         token = grants.signs(secret, asked.resource)
         if token is None:
-            grants.codes.tried(key)
+            grants.tried(key)
             return self._shown(key, "This is no valid token for this memory.", 403)
         to = grants.allow(key, asked, token)
         return RedirectResponse(to, 302, {"Cache-Control": "no-store"}) if to else self._shown(key, "")
 
     def _shown(self, key: str, problem: str, status: int = 200) -> Response:
-        asked = self._grants.codes.asked(key)
+        asked = self._grants.asked(key)
         if asked is None:
             return HTMLResponse("<!doctype html><p>This request is over. Begin again in the program.</p>", 400)
         where = asked.resource.removeprefix(self._grants.public).split("/")

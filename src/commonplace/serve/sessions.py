@@ -149,7 +149,7 @@ class McpSessions:
         def met(agent: str, client: str) -> None:
             session.agent, session.client, session.last = agent, client, self._memory.clock()
 
-        identity = ServerIdentity(request["name"], __version__, None, agent, self._memory.settings.agents, met)
+        identity = ServerIdentity(request["name"], __version__, agent, self._memory.settings.agents, met)
         return registry, ClientConnection(write, session.answered.set), identity
 
 

@@ -7,8 +7,7 @@ import gc
 import os
 import signal
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
@@ -27,22 +26,16 @@ _LAST_WORDS = 1.0  # seconds for a client to take its answers once the server wa
 
 
 def run_stdio(
-    open_memory: Callable[[], Memory],
-    registry: Registry,
-    *,
-    name: str = "commonplace",
-    version: str = "",
-    title: str | None = None,
-    agent: str | None = None,
-    clients: Mapping[str, str] | None = None,
-) -> int:
+    open_memory: Callable[[], Memory], registry: Registry, *, name: str = "commonplace", version: str = "",
+    agent: str | None = None, clients: Mapping[str, str] | None = None,
+) -> int:  # fmt: skip
     """Serve `registry` over MCP until the client closes stdin, and return the process's exit status.
 
     `open_memory` is called once, off the event loop, when the client has its first answer; if it raises
     CommonplaceError each call answers with that error and the next one tries again. Every call sees the
     memory as caller `agent` (`--agent`, else MEMORY_AGENT); None: the identity of the client's name, by
-    `clients` (configuration key `agents`) and the table of known clients. `name`, `version` and `title`
-    are what the server calls itself.
+    `clients` (configuration key `agents`) and the table of known clients. `name` and `version` are what
+    the server calls itself.
 
     Descriptors 0 and 1 are the protocol's from here to the end of the process. What the client has sent
     before it closes stdin is carried out and answered. SIGTERM and SIGINT let the running call end,
@@ -51,12 +44,15 @@ def run_stdio(
     """
     wire = StdioTransport(*continued())
     os.environ.pop(CONTINUED, None)
-    with _no_collections():
+    gc.disable()  # importing without collecting garbage takes a tenth less time, and there is none
+    try:
         from commonplace.serve.connection import ClientConnection
         from commonplace.serve.mcp import ServerIdentity, converse
-
+    finally:
+        gc.freeze()
+        gc.enable()
     turns = CallQueue(open_memory, _keep_up, embed_some)
-    identity = ServerIdentity(name, version, title, agent, clients or {})
+    identity = ServerIdentity(name, version, agent, clients or {})
 
     async def session() -> int:
         stopped: asyncio.Future[int] = asyncio.get_running_loop().create_future()
@@ -70,7 +66,11 @@ def run_stdio(
         _on_signal(stop)
         wire.start(connection.receive, connection.end)
         await converse(connection, registry, turns, identity)
-        await _flushed(wire, stopped)
+        flushing = asyncio.ensure_future(wire.flush())  # the client takes all answers; once stopped, for a while
+        waiting: set[asyncio.Future[Any]] = {flushing, stopped}
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({flushing}, timeout=_LAST_WORDS)
+        flushing.cancel()
         return INTERRUPTED if stopped.done() and stopped.result() == signal.SIGINT else 0
 
     try:
@@ -94,17 +94,6 @@ def embed_some(memory: Memory) -> bool:
     return Embedding(memory).some(_EMBED_SECONDS, stop=lambda: not may_wait()) > 0
 
 
-@contextmanager
-def _no_collections() -> Iterator[None]:
-    """Import without garbage collection, which takes a tenth of the time and finds nothing."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        gc.enable()
-
-
 def _on_signal(stop: Callable[[int], None]) -> None:
     """Call `stop` at the first SIGINT or SIGTERM; the next one does what it does to any process."""
     loop = asyncio.get_running_loop()
@@ -120,15 +109,6 @@ def _on_signal(stop: Callable[[int], None]) -> None:
 
     for each in waiting:
         loop.add_signal_handler(each, once, each)
-
-
-async def _flushed(wire: StdioTransport, stopped: asyncio.Future[int]) -> None:
-    """Let the client take all answers; once the server was told to stop, only for a while."""
-    flushing = asyncio.ensure_future(wire.flush())
-    waiting: set[asyncio.Future[Any]] = {flushing, stopped}
-    await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-    await asyncio.wait({flushing}, timeout=_LAST_WORDS)
-    flushing.cancel()
 
 
 class StdioTransport:
@@ -153,10 +133,8 @@ class StdioTransport:
         self._waiting: SimpleQueue[bytes | None] = SimpleQueue()
 
     def start(self, line: Callable[[bytes], None], end: Callable[[], None]) -> None:
-        """Call `line` on the running event loop for every line that comes in, then `end` once.
-
-        `end` may come a second time, and early, when the other side no longer reads.
-        """
+        """Call `line` on the running event loop for every line that comes in, then `end` once. `end` may come a second
+        time, and early, when the other side no longer reads."""
         self._loop = asyncio.get_running_loop()
         self._written = asyncio.Event()
         threading.Thread(target=self._read, args=(line, end), name="stdin", daemon=True).start()

@@ -69,14 +69,20 @@ Found = Iterator[Exported | tuple[str, str]]
 
 
 def plan_export(memory: Memory, kind: str, path: Path, project: str) -> MovePlan:
-    """The plan for taking in an export of one of READERS; conversations go to the folder `kind` of `project`.
-
-    What is there is compared: the later text counts, the other is in the history. Raises WrongStore, ProjectNotFound.
-    """
+    """The plan for taking in an export of one of READERS; conversations go to the folder `kind` of `project`. What is
+    there is compared: the later text counts, the other is in the history. Raises WrongStore, ProjectNotFound."""
     if not path.exists():
         raise WrongStore(f"no such file or folder: {path}")
     name, exchange = memory.project(project).name, Exchange(memory)
-    plan = MovePlan(lambda items: _act(exchange, name, items))
+
+    def act(items: Sequence[MoveAction]) -> None:
+        if records := [each.what for each in items if isinstance(each.what, Record)]:
+            exchange.put(records)
+        if notes := [each.what for each in items if not isinstance(each.what, Record)]:
+            over = {path: old for path, _, old in notes if old is not None}
+            exchange.add_files(name, [(path, data) for path, data, _ in notes], over)
+
+    plan = MovePlan(act)
     found, seen = list[Exported](), set[str]()
     for each in READERS[kind](path):
         if not isinstance(each, Exported):
@@ -106,16 +112,6 @@ def plan_export(memory: Memory, kind: str, path: Path, project: str) -> MovePlan
         if each.turns:
             _plan_note(plan, exchange, name, kind, each)
     return plan
-
-
-def _act(exchange: Exchange, project: str, items: Sequence[MoveAction]) -> None:
-    records = [each.what for each in items if isinstance(each.what, Record)]
-    notes = [each.what for each in items if not isinstance(each.what, Record)]
-    if records:
-        exchange.put(records)
-    if notes:
-        over = {path: old for path, _, old in notes if old is not None}
-        exchange.add_files(project, [(path, data) for path, data, _ in notes], over)
 
 
 def _record(kind: str, each: Exported, now: datetime) -> Record:
@@ -393,9 +389,8 @@ def _mem0(path: Path) -> Found:
 def _mcp_memory_service(path: Path) -> Found:
     """The database of mcp-memory-service (sqlite_vec.db), or its export as JSON."""
     place = path / "sqlite_vec.db" if path.is_dir() else path
-    if _head(place) == _SQLITE:
-        rows: Iterable[dict[str, Any]] = _table(place, "memories", "content_hash")
-    else:
+    rows = _table(place, "memories", "content_hash")
+    if rows is None:
         rows = [each for name, data in _members(place, "") for each in _rows(_json(name, data))]
     if not any("content" in each for each in rows):
         raise WrongStore(f"{place} holds no memories of mcp-memory-service")
@@ -416,19 +411,19 @@ def _mcp_memory_service(path: Path) -> Found:
 def _claude_mem(path: Path) -> Found:
     """The database of claude-mem, or its export as JSON: observations, and summaries of sessions."""
     place = path / "claude-mem.db" if path.is_dir() else path
-    if _head(place) == _SQLITE:
-        rows, summaries = (_table(place, name, "id") for name in ("observations", "session_summaries"))
-    else:  # what its own script exports
+    rows, summaries = (_table(place, name, "id") for name in ("observations", "session_summaries"))
+    if rows is None:  # what its own script exports
         found = _json(place.name, read_bytes(place))
-        rows, summaries = (
-            [*_rows(found.get(key))] if isinstance(found, dict) else [] for key in ("observations", "summaries")
+        parts: Iterable[Any] = (
+            found.get(key) if isinstance(found, dict) else [] for key in ("observations", "summaries")
         )
+        rows, summaries = ([*_rows(each)] for each in parts)
     if not rows:
         raise WrongStore(f"{place} holds no observations of claude-mem")
     for each in rows:
         lines = [each.get("title"), each.get("subtitle"), each.get("narrative") or each.get("text")]
         yield _observed("observation", each, [*lines, *(f"- {fact}" for fact in _listed(each.get("facts")))])
-    for each in summaries:
+    for each in summaries or ():
         names = ("request", "investigated", "learned", "completed", "next_steps", "notes")
         yield _observed(
             "summary", each, [f"{n.replace('_', ' ').capitalize()}: {each[n]}" for n in names if each.get(n)]
@@ -457,26 +452,15 @@ def _listed(value: Any) -> list[str]:
     return [str(each) for each in value] if isinstance(value, list) else []
 
 
-_SQLITE = b"SQLite format 3\0"
-
-
-def _head(path: Path) -> bytes:
-    """The first 16 bytes of a file. Raises WrongStore."""
+def _table(path: Path, name: str, key: str) -> list[dict[str, Any]] | None:
+    """The rows of a table of an SQLite database that have `key`, None for a file that is none. Raises WrongStore."""
     try:
         with path.open("rb") as file:
-            return file.read(len(_SQLITE))
-    except OSError as error:
-        raise WrongStore(f"cannot read {path}: {reason(error)}") from None
-
-
-def _table(path: Path, name: str, key: str) -> list[dict[str, Any]]:
-    """The rows of a table of a database that have `key`. Raises WrongStore for what is no database."""
-    if _head(path) != _SQLITE:
-        raise WrongStore(f"{path} is no SQLite database")
-    try:
+            if file.read(16) != b"SQLite format 3\0":
+                return None
         return [each for each in foreign_rows(path, name) if each.get(key) is not None]
-    except ValueError as error:
-        raise WrongStore(f"cannot read {path}: {error}") from None
+    except (OSError, ValueError) as error:
+        raise WrongStore(f"cannot read {path}: {reason(error) if isinstance(error, OSError) else error}") from None
 
 
 READERS: dict[str, Callable[[Path], Found]] = {

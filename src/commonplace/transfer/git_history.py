@@ -48,10 +48,8 @@ class _Commits:
 
 
 class GitHistory:
-    """The commits in the folder of a mirror, of what `contents` has; `own` is where they are noted.
-
-    Raises InvalidInput when somebody else moved the branch, StorageError.
-    """
+    """The commits in the folder of a mirror, of what `contents` has; `own` is where they are noted. Raises InvalidInput
+    when somebody else moved the branch, StorageError."""
 
     def __init__(self, folder: Path, own: Path, contents: Contents):
         self._folder, self._contents = folder, contents
@@ -74,7 +72,8 @@ class GitHistory:
         """What the branch holds, also when a run was killed as it moved it. Raises InvalidInput."""
         head = self._ask("rev-parse", "-q", "--verify", _BRANCH)
         known, coming = _read(self._known), _read(self._next)
-        if coming is not None and head and head != coming.head and self._reached(head) == coming.change:
+        said = self._ask("log", "-1", f"--format=%(trailers:key={_CHANGE},valueonly)", head) if head and coming else ""
+        if coming is not None and head != coming.head and said == str(coming.change):
             self._settle(coming, head)
             return coming
         with suppress(FileNotFoundError):
@@ -86,10 +85,6 @@ class GitHistory:
                 f"alone: mirror to a new folder, or put its branch main back{back}"
             )
         return known
-
-    def _reached(self, head: str) -> int | None:
-        said = self._ask("log", "-1", f"--format=%(trailers:key={_CHANGE},valueonly)", head)
-        return int(said) if said.isdigit() else None
 
     def _settle(self, commits: _Commits, head: str) -> None:
         """Note that the branch holds `commits` now, and show it in git's own index."""
@@ -112,10 +107,8 @@ class GitHistory:
         after_erase: str | None,
     ) -> list[str]:  # fmt: skip
         """Commit `changes`, those since `change`, and then what else differs from `files` (name → SHA-256), which the
-        folder holds, but for what changes made `later` touched. Returns what to tell the owner.
-
-        Raises InvalidInput after something was erased, unless `after_erase` says what to do (see `Mirror.run`).
-        """
+        folder holds, but for what changes made `later` touched. Returns what to tell the owner. Raises InvalidInput
+        after something was erased, unless `after_erase` says what to do (see `Mirror.run`)."""
         before, notices = self._commits, list[str]()
         if before is not None and any(each.verb == ERASE and each.details for each in changes):
             if after_erase is None:
@@ -142,7 +135,9 @@ class GitHistory:
                 if ops := replay.ops(change):
                     stream.commit(*_words(change), ops)
             newer = {name for each in later for op in replay.ops(each) for name in op[1:]}
-            stream.commit(_OUTSIDE, "unknown", now, f"{_CHANGE}: {last}\n", _difference(stream.tree, files, newer))
+            ops = [("remove", name, "") for name in sorted(stream.tree.keys() - files.keys() - newer)]
+            ops += [("put", name, digest) for name, digest in sorted(files.items()) if name not in newer]
+            stream.commit(_OUTSIDE, "unknown", now, f"{_CHANGE}: {last}\n", ops)
             made = _Commits(before.head if before else "", last, stream.tree, began_anew)
             if stream.count:
                 put_derived(self._next, json.dumps(asdict(made), indent=0).encode() + b"\n")
@@ -347,12 +342,6 @@ def _words(change: Change) -> tuple[str, str, datetime, str]:
             _CHANGE: str(change.number)}  # fmt: skip
     body = "".join(f"{key}: {one_line(value)}\n" for key, value in said.items() if value)
     return subject, change.agent or "owner", parse_stamp(change.time), body
-
-
-def _difference(tree: Mapping[str, str], files: Mapping[str, str], newer: set[str]) -> list[Op]:
-    """What makes `files` of `tree`, but for the names that are `newer`."""
-    gone = [("remove", name, "") for name in sorted(tree.keys() - files.keys() - newer)]
-    return gone + [("put", name, digest) for name, digest in sorted(files.items()) if name not in newer]
 
 
 def _rename(tree: dict[str, str], name: str, to: str) -> bool:

@@ -17,7 +17,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from commonplace.engine import open_memory
 from commonplace.engine.contents import OWN, Contents
@@ -51,11 +51,10 @@ _OWN_PATHS = (_CONFIG, f"{PRIVATE}/access.json")
 @dataclass(slots=True)
 class HomeMoved:
     """What was moved, or would be: `files` with `bytes`, `changes` of the journal and `texts` of the history.
-
-    `checksum`: the SHA-256 of one line `<SHA-256>  <name>` for each file of a project, sorted by name, as read at the
+    `checksum`: the SHA-256 of one line `<SHA-256> <name>` for each file of a project, sorted by name, as read at the
     source and as it is at the target. `rewritten`: files in which the source's path became the target's. `outside`:
-    projects in folders elsewhere, which stay there. `left`: files that no note can be, which a database does not take.
-    """
+    projects in folders elsewhere, which stay there. `left`: files that no note can be, which a database does not
+    take."""
 
     files: int = 0
     bytes: int = 0
@@ -68,29 +67,23 @@ class HomeMoved:
 
 
 def move(source: str, target: str, *, dry_run: bool = False, progress: Progress | None = None) -> HomeMoved:
-    """Move the home at `source` to `target`, each a folder or the address of a database; or go on with it.
-
-    Raises InvalidInput when that cannot be, StorageError; then the target is no home, and the move can be run again.
-    """
+    """Move the home at `source` to `target`, each a folder or the address of a database; or go on with it. Raises
+    InvalidInput when that cannot be, StorageError; then the target is no home, and the move can be run again."""
     if target.startswith(DATABASE):
         if source.startswith(DATABASE):
             raise InvalidInput("Move from one database to another by way of a folder, or with pg_dump.")
-        return _to_database(Path(source), target, dry_run, progress)
+        with open_memory(_home_at(Path(source)), watch=False) as home:
+            into = IntoDatabase(home, target)
+            into.run(dry_run=dry_run, progress=progress)
+            proof = "" if dry_run else checksum(into.digests)
+            count, outside = len(into.digests), into.outside
+            return HomeMoved(count, into.size, into.changes, into.texts, proof, [], outside, into.left)
     with ExitStack() as held:
         memory = None
         if source.startswith(DATABASE):
             memory = held.enter_context(open_memory(source, watch=False))
         place = Path(source) if memory is None else memory.home
         return FolderMove(place, Path(target), memory).run(dry_run=dry_run, progress=progress)
-
-
-def _to_database(source: Path, target: str, dry_run: bool, progress: Progress | None) -> HomeMoved:
-    place = _home_at(source)
-    with open_memory(place, watch=False) as memory:
-        into = IntoDatabase(memory, target)
-        into.run(dry_run=dry_run, progress=progress)
-        proof = "" if dry_run else checksum(into.digests)
-        return HomeMoved(len(into.digests), into.size, into.changes, into.texts, proof, [], into.outside, into.left)
 
 
 def _home_at(place: Path) -> Path:
@@ -116,14 +109,15 @@ class FolderMove:
         self._seen: dict[str, Values] = {}
         if self.source in (self.target, *self.target.parents) or self.target in self.source.parents:
             raise InvalidInput(f"{target} is or holds {source}, or lies in it; name another folder.")
-        if not self._is_ours() and not self._is_free():
+        if not self._noted() and not self._is_free():
             raise InvalidInput(f"{target} is not empty, nor a move from {source} that was cut off; name another one.")
 
-    def _is_ours(self) -> bool:
-        """Whether a move from this source to this target began."""
-        with suppress(OSError, ValueError):
-            return bool(json.loads(self._note.read_bytes())["from"] == str(self.source))
-        return False
+    def _noted(self) -> dict[str, Any]:
+        """What is noted of a move from this source to this target; nothing when none began."""
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            row: dict[str, Any] = json.loads(self._note.read_bytes())
+            return row if row["from"] == str(self.source) else {}
+        return {}
 
     def _is_free(self) -> bool:
         """Whether nothing is at the target, or a move that came to nothing."""
@@ -138,9 +132,9 @@ class FolderMove:
     def run(self, *, dry_run: bool = False, progress: Progress | None = None) -> HomeMoved:
         """Move, or go on. Raises StorageError with everything as it was, to be run again."""
         moved = HomeMoved()
-        if (done := self._finished()) is not None:
+        if done := self._noted().get("moved"):  # it was cut off after it was checked
             self._finish()
-            return done
+            return HomeMoved(**done)
         with ExitStack() as held:
             memory = self._memory or held.enter_context(open_memory(self.source, watch=False))
             contents = Contents(memory)
@@ -272,13 +266,6 @@ class FolderMove:
                 raise StorageError(name, f"the copy at {self.target} is not what was read; run the move again")
             if progress is not None:
                 progress(len(self._digests) + number + 1, 2 * len(self._digests))
-
-    def _finished(self) -> HomeMoved | None:
-        """What a move did that was cut off after it was checked."""
-        with suppress(OSError, ValueError, KeyError):
-            row = json.loads(self._note.read_bytes())
-            return HomeMoved(**row["moved"]) if row["from"] == str(self.source) else None
-        return None
 
     def _finish(self) -> None:
         """Rename all that was checked into place, what makes it a home last."""

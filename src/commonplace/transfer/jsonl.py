@@ -9,9 +9,9 @@ import hashlib
 import io
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 from uuid import uuid4
 
 from commonplace.clock import parse_stamp
@@ -59,17 +59,9 @@ class ParsedRecord:
     fields: frozenset[str]
     values: dict[str, Any]
 
-    @property
-    def has_id(self) -> bool:
-        """Whether the line names an id."""
-        return "id" in self.fields
-
     def over(self, there: Record, now: datetime) -> Record:
-        """The record with what the line lacks as it is `there`.
-
-        A line with its time is a whole record; without one, further keys add to those there, and a change of
-        the content is of now.
-        """
+        """The record with what the line lacks as it is `there`. A line with its time is a whole record; without one,
+        further keys add to those there, and a change of the content is of now."""
         lacking = {name: getattr(there, name) for name in Record.__slots__ if name not in self.fields | {"further"}}
         if "category" in self.fields and "phase" not in self.fields:
             del lacking["phase"]  # the category says it
@@ -103,11 +95,6 @@ def _further_keys(header: Mapping[str, Any]) -> dict[str, Any]:
     return keys
 
 
-def line(memory: Memory, info: NoteInfo, content: str) -> str:
-    """An exported record: compact, UTF-8 as is, without its newline."""
-    return json.dumps(row(memory, info, content), ensure_ascii=False, separators=(",", ":"))
-
-
 def compared(shown: dict[str, Any]) -> dict[str, Any]:
     """What two equal records agree in, of a line or an exported row. How often they were read is no part of it."""
     return {key: value for key, value in shown.items() if key not in ("access_count", "content_hash")}
@@ -123,10 +110,8 @@ def as_record(info: NoteInfo, content: str) -> Record:
 
 
 def read(data: bytes, *, now: datetime, ttl: timedelta, sees: Callable[[str], bool]) -> ParsedRecord:
-    """The record in a line. `ttl` is how long an inbox memory without `expires_at` stays from `now` on.
-
-    Raises InvalidInput saying what is wrong with it.
-    """
+    """The record in a line. `ttl` is how long an inbox memory without `expires_at` stays from `now` on. Raises
+    InvalidInput saying what is wrong with it."""
     values = _values(data)
     fields = {name: key for key, name in _NAMES.items() if values.get(key) is not None or key == "expires_at" in values}
     content, category = values.get("content"), values.get("category") or INBOX
@@ -138,8 +123,12 @@ def read(data: bytes, *, now: datetime, ttl: timedelta, sees: Callable[[str], bo
     scope = scope.lower() if isinstance(scope, str) else scope
     old = values.get("type") if isinstance(values.get("type"), str) else None
     phase = values.get("phase") or _OLD_PHASES.get(old or "") or (INBOX if category == INBOX else ORGANIZED)
-    for name, value in (("category", category), ("phase", phase), ("scope", scope)):
-        _check_name(name, value, sees)
+    for name, value, known in (("category", category, CATEGORIES), ("phase", phase, PHASES), ("scope", scope, ())):
+        if not isinstance(value, str):
+            raise InvalidInput(f"{name} must be a text")
+        if (value not in known) if known else not sees(value):
+            raise InvalidInput(f'invalid {name} "{value}"')
+        check_memory(**{name: value})
     created = _time(values, "created_at") or now
     expires = _time(values, "expires_at")
     if "expires_at" not in values and phase == INBOX:
@@ -214,15 +203,6 @@ def _id(values: dict[str, Any]) -> str:
     return identity
 
 
-def _check_name(name: str, value: Any, sees: Callable[[str], bool]) -> None:
-    known = {"category": CATEGORIES, "phase": PHASES}.get(name)
-    if not isinstance(value, str):
-        raise InvalidInput(f"{name} must be a text")
-    if (known is not None and value not in known) or (known is None and not sees(value)):
-        raise InvalidInput(f'invalid {name} "{value}"')
-    check_memory(**{name: value})
-
-
 def _time(values: dict[str, Any], key: str) -> datetime | None:
     value = values.get(key)
     if value is None:
@@ -278,10 +258,8 @@ def exported(
     memory: Memory, category: str | None = None, scope: str | None = None, *,
     redacts: bool = False, secret: Callable[[], None] | None = None,
 ) -> Iterator[str]:  # fmt: skip
-    """The lines, without newlines, of the memories the caller sees: oldest `created_at` first, then by id.
-
-    `secret` is called for each that holds what looks like a secret; with `redacts` it is redacted.
-    """
+    """The lines, without newlines, of the memories the caller sees: oldest `created_at` first, then by id. `secret` is
+    called for each that holds what looks like a secret; with `redacts` it is redacted."""
     exchange = Exchange(memory)
     rows = exchange.rows(category, scope)
     for start in range(0, len(rows), PAGE):
@@ -290,7 +268,7 @@ def exported(
                 if secret is not None:
                     secret()
                 content = redact(content, found) if redacts else content
-            yield line(memory, info, content)
+            yield json.dumps(row(memory, info, content), ensure_ascii=False, separators=(",", ":"))
 
 
 @dataclass(slots=True)
@@ -304,32 +282,17 @@ class Tally:
     skipped: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Action:
+class _Action(NamedTuple):
     """What becomes of one record; `info` is the memory that has its id."""
 
     verb: str
-    number: int
     record: Record
     info: NoteInfo | None = None
 
 
-@dataclass(slots=True)
-class _Pass:
-    """One way through the input. A trial run that `remembers` what it would have written counts exactly, also
-    where an id stands twice; that is some 200 bytes a record."""
-
-    remembers: bool = False
-    warn: Say | None = None
-    contents: set[bytes] | None = None
-    written: dict[str, tuple[datetime, bytes]] = field(default_factory=dict)
-
-
 class Import:
-    """The import of `source`, a seekable file of JSON Lines, for the caller of `memory`.
-
-    With `skip_bad` bad records are left out.
-    """
+    """The import of `source`, a seekable file of JSON Lines, for the caller of `memory`. With `skip_bad` bad records
+    are left out."""
 
     def __init__(self, memory: Memory, source: BinaryIO, *, skip_bad: bool = False):
         self._memory = memory
@@ -341,24 +304,22 @@ class Import:
 
     def check(self) -> None:
         """Look at every record, and change nothing. Raises BadRecord for the first bad one."""
-        for _ in self._batches(_Pass(), Tally()):
+        for _ in self._batches(Tally()):
             pass
 
     def plan(self, say: Say, warn: Say) -> Tally:
         """What `run` would do: each action is told to `say`, each record left out to `warn`. Raises BadRecord."""
         tally = Tally()
-        for actions in self._batches(_Pass(remembers=True, warn=warn), tally):
+        for actions in self._batches(tally, warn, remembers=True):
             for each in actions:
                 if each.verb in (NEW, UPDATE):
                     say(f"would {each.verb} {each.record.id[:8] or 'new'} {first_line(each.record.content)[:60]}")
         return tally
 
     def run(self, tally: Tally, warn: Say, progress: Progress | None = None) -> None:
-        """Carry it out, after `check`; `tally` counts what is done so far. A batch is one change.
-
-        Raises BadRecord, StorageError and the like; what was written before stays, and may be imported again.
-        """
-        for actions in self._batches(_Pass(warn=warn), tally):
+        """Carry it out, after `check`; `tally` counts what is done so far. A batch is one change. Raises BadRecord,
+        StorageError and the like; what was written before stays, and may be imported again."""
+        for actions in self._batches(tally, warn):
             older = [(each.info, each.record.text().encode()) for each in actions if each.verb == OLDER and each.info]
             if older:
                 self._exchange.keep(older)
@@ -368,8 +329,13 @@ class Import:
             if progress is not None:
                 progress(self._source.tell(), self._size)
 
-    def _batches(self, way: _Pass, tally: Tally) -> Iterator[list[_Action]]:
-        """The actions for each batch of records, counted in `tally` once the caller is done with them."""
+    def _batches(self, tally: Tally, warn: Say | None = None, *, remembers: bool = False) -> Iterator[list[_Action]]:
+        """One way through the input: the actions for each batch, counted in `tally` once the caller is done with them.
+        A trial run that `remembers` what it would have written counts exactly, also where an id stands twice; that is
+        some 200 bytes a record."""
+        self._contents: set[bytes] | None = None
+        self._written: dict[str, tuple[datetime, bytes]] = {}
+        self._remembers = remembers
         batch: list[tuple[int, ParsedRecord]] = []
         ids: set[str] = set()
         size = 0
@@ -377,15 +343,15 @@ class Import:
             try:
                 given = read(data, now=self._now, ttl=self._memory.settings.short_term_ttl, sees=self._memory.sees)
             except InvalidInput as error:
-                self._refuse(BadRecord(number, str(error)), tally, way)
+                self._refuse(BadRecord(number, str(error)), tally, warn)
                 continue
-            if len(batch) >= PAGE or size > _PAGE_BYTES or (given.has_id and given.record.id in ids):
-                yield from self._planned(batch, way, tally)
+            if len(batch) >= PAGE or size > _PAGE_BYTES or ("id" in given.fields and given.record.id in ids):
+                yield from self._planned(batch, tally, warn)
                 batch, ids, size = [], set(), 0
             batch.append((number, given))
             ids.add(given.record.id)
             size += len(data)
-        yield from self._planned(batch, way, tally)
+        yield from self._planned(batch, tally, warn)
 
     def _lines(self) -> Iterator[tuple[int, bytes]]:
         self._source.seek(0)
@@ -396,88 +362,88 @@ class Import:
                 number += 1
                 yield number, data.rstrip(b"\r\n")
 
-    def _refuse(self, error: BadRecord, tally: Tally, way: _Pass) -> None:
+    def _refuse(self, error: BadRecord, tally: Tally, warn: Say | None) -> None:
         if not self._skip_bad:
             raise error
         tally.skipped += 1
-        if way.warn is not None:
-            way.warn(f"warning: {error}")
+        if warn is not None:
+            warn(f"warning: {error}")
 
-    def _planned(self, batch: list[tuple[int, ParsedRecord]], way: _Pass, tally: Tally) -> Iterator[list[_Action]]:
-        ids = [given.record.id for _, given in batch if given.has_id]
+    def _planned(
+        self, batch: list[tuple[int, ParsedRecord]], tally: Tally, warn: Say | None
+    ) -> Iterator[list[_Action]]:  # fmt: skip
+        ids = [given.record.id for _, given in batch if "id" in given.fields]
         known = self._exchange.known(ids)
         gone = self._exchange.survivors(each for each in ids if each not in known)
         actions = []
         for number, given in batch:
             try:
-                actions.append(self._action(number, given, known, gone, way))
-            except BadRecord as error:
-                self._refuse(error, tally, way)
+                actions.append(self._action(given, known, gone))
+            except InvalidInput as error:
+                self._refuse(BadRecord(number, str(error)), tally, warn)
         yield actions
         for each in actions:
             name = {NEW: "imported", UPDATE: "updated", UNCHANGED: "unchanged"}.get(each.verb, "skipped")
             setattr(tally, name, getattr(tally, name) + 1)
 
     def _action(
-        self, number: int, given: ParsedRecord, known: dict[str, tuple[NoteInfo, str]], gone: dict[str, str], way: _Pass
-    ) -> _Action:
+        self, given: ParsedRecord, known: dict[str, tuple[NoteInfo, str]], gone: dict[str, str]
+    ) -> _Action:  # fmt: skip
         record = given.record
-        if not given.has_id:
-            return _Action(SKIP if self._is_there(record, way) else NEW, number, record)
+        if "id" not in given.fields:  # a content seen once is there from then on
+            if self._contents is None:
+                self._contents = self._exchange.contents()
+            mark = digest(record.scope, record.content)
+            is_there = mark in self._contents
+            self._contents.add(mark)
+            return _Action(SKIP if is_there else NEW, record)
         if record.id in known:
-            return self._against(number, given, *known[record.id], way)
-        if record.id in way.written:
-            return self._twice(number, record, way)
+            return self._against(given, *known[record.id])
+        if record.id in self._written:
+            return self._twice(record)
         if record.id in gone and {*compared_lines(record.content)} <= {*compared_lines(gone[record.id])}:
-            return _Action(SKIP, number, record)  # merged into another memory, which says all of it
-        self._note(record, way)
-        return _Action(NEW, number, record)
+            return _Action(SKIP, record)  # merged into another memory, which says all of it
+        return self._noted(_Action(NEW, record))
 
-    def _against(self, number: int, given: ParsedRecord, info: NoteInfo, content: str, way: _Pass) -> _Action:
+    def _against(self, given: ParsedRecord, info: NoteInfo, content: str) -> _Action:
         """The record against the memory that has its id: the newer one wins."""
         memory = self._memory
         if not memory.sees(info.scope):
-            raise BadRecord(number, f"the id {info.id} is taken")
-        if info.id in way.written:
-            return self._twice(number, given.record, way)
+            raise InvalidInput(f"the id {info.id} is taken")
+        if info.id in self._written:
+            return self._twice(given.record)
         before = compared(row(memory, info, content))
         if compared(given.values) == before:
-            return _Action(UNCHANGED, number, given.record, info)
+            return _Action(UNCHANGED, given.record, info)
         there = as_record(info, content)
         record = given.over(there, self._now)
-        path = f"{record.category}/x.md"
-        note = parse_note(record.text(), project=CATEGORY_PROJECT, path=path, changed=self._now)
+        note = parse_note(
+            record.text(), project=CATEGORY_PROJECT, path=f"{record.category}/x.md", changed=self._now
+        )  # fmt: skip
         if compared(row(memory, note, note.content)) == before:
-            return _Action(UNCHANGED, number, record, info)
+            return _Action(UNCHANGED, record, info)
         if record.updated <= there.updated:
-            return _Action(OLDER, number, record, info)
+            return _Action(OLDER, record, info)
         if info.locked:
-            raise BadRecord(number, f'{info.permalink} is locked and is not replaced. Remove its "locked: true" first.')
-        self._note(record, way)
-        return _Action(UPDATE, number, replace(record, access_count=max(record.access_count, info.access_count)), info)
+            raise InvalidInput(f'{info.permalink} is locked and is not replaced. Remove its "locked: true" first.')
+        self._noted(_Action(UPDATE, record))
+        return _Action(UPDATE, replace(record, access_count=max(record.access_count, info.access_count)), info)
 
-    def _is_there(self, record: Record, way: _Pass) -> bool:
-        """Whether the content is there in the scope; a content seen once is there from then on."""
-        if way.contents is None:
-            way.contents = self._exchange.contents()
-        before = len(way.contents)
-        way.contents.add(digest(record.scope, record.content))
-        return len(way.contents) == before
+    def _noted(self, action: _Action) -> _Action:
+        """The action, of which the rest of the input is to know."""
+        if self._contents is not None:
+            self._contents.add(digest(action.record.scope, action.record.content))
+        if self._remembers:
+            self._written[action.record.id] = _state(action.record)
+        return action
 
-    def _note(self, record: Record, way: _Pass) -> None:
-        if way.contents is not None:
-            way.contents.add(digest(record.scope, record.content))
-        if way.remembers:
-            way.written[record.id] = _state(record)
-
-    def _twice(self, number: int, record: Record, way: _Pass) -> _Action:
+    def _twice(self, record: Record) -> _Action:
         """On a trial run: the record against an earlier one of the input with its id."""
-        moment, text = way.written[record.id]
+        moment, text = self._written[record.id]
         now, own = _state(record)
         if own == text or now <= moment:
-            return _Action(UNCHANGED if own == text else OLDER, number, record)
-        self._note(record, way)
-        return _Action(UPDATE, number, record)
+            return _Action(UNCHANGED if own == text else OLDER, record)
+        return self._noted(_Action(UPDATE, record))
 
 
 def _state(record: Record) -> tuple[datetime, bytes]:

@@ -76,11 +76,9 @@ class Mirror:
     def run(
         self, *, git: bool = False, after_erase: str | None = None, progress: Callable[[int, int], None] | None = None
     ) -> Mirrored:
-        """Make the folder like the memory. With `git`, and once there was one, a commit for each change.
-
-        `after_erase`: `rewrite` makes the commits anew without what was erased in the memory, `keep` goes on with it in
-        them; None refuses to commit. Raises InvalidInput, Busy, StorageError; the next run goes on.
-        """
+        """Make the folder like the memory. With `git`, and once there was one, a commit for each change. `after_erase`:
+        `rewrite` makes the commits anew without what was erased in the memory, `keep` goes on with it in them; None
+        refuses to commit. Raises InvalidInput, Busy, StorageError; the next run goes on."""
         self._contents.wait_until_whole()
         with self._locked():
             state = self._load()
@@ -151,7 +149,9 @@ class Mirror:
         gone = [name for name in ours if name not in listed.files and not _is_below(name, listed.unreadable)]
         if not changed and not gone:
             return
-        self._check_free(changed, ours)
+        for name in changed:
+            if name not in ours and os.path.lexists(self.folder / name):
+                raise InvalidInput(f"{self.folder / name} is not from the memory; move it away and run this again.")
         state.writing = sorted({*changed, *gone} - state.files.keys())
         self._save(state)
         alone = len(changed) <= _SYNCED_ALONE
@@ -189,12 +189,6 @@ class Mirror:
             there = os.lstat(self.folder / name)
             return stat.S_ISREG(there.st_mode) and (there.st_size, there.st_mtime_ns) == known[1:3]
         return False
-
-    def _check_free(self, names: Collection[str], ours: Collection[str]) -> None:
-        """Raises InvalidInput for a file somebody else put where one is to be written."""
-        for name in names:
-            if name not in ours and os.path.lexists(self.folder / name):
-                raise InvalidInput(f"{self.folder / name} is not from the memory; move it away and run this again.")
 
     def _write(self, name: str, data: bytes, mode: int, changed_ns: int, durable: bool) -> bool:
         """Make the copy hold `data`. Returns False when it did. Raises OutsideError at a symlink on the way."""

@@ -66,13 +66,6 @@ class SourceFile(NamedTuple):
     refused: str = ""
 
 
-class _Copy(NamedTuple):
-    """A file to copy: where it lies, and where in the project it goes."""
-
-    source: Path
-    path: str
-
-
 @dataclass(frozen=True, slots=True)
 class MoveAction:
     """One planned action: `verb` is `import`, `update`, or `keep` for what only the history takes; `name` is what it
@@ -134,10 +127,8 @@ def files_below(
     root: Path, skipped: Callable[[str], bool] = lambda name: False, kept: Callable[[str], bool] | None = None
 ) -> Iterator[SourceFile]:
     """Every file below `root` but hidden ones and those `skipped` by name, folders too, sorted by path; with `kept`
-    those whose names, and whose folders' names, it keeps.
-
-    A link is not followed, and named as refused, like a folder that cannot be read.
-    """
+    those whose names, and whose folders' names, it keeps. A link is not followed, and named as refused, like a folder
+    that cannot be read."""
     waiting = [""]
     while waiting:
         folder = waiting.pop()
@@ -164,24 +155,20 @@ def files_below(
 
 
 def plan_vault(memory: Memory, path: Path, project: str) -> MovePlan:
-    """The plan for copying a vault of notes into `project`, with its folders and other files.
-
-    Raises WrongStore; ProjectNotFound.
-    """
+    """The plan for copying a vault of notes into `project`, with its folders and other files. Raises WrongStore;
+    ProjectNotFound."""
     folder_at(path, "a folder of notes")
     name = memory.project(project).name
     found = list(files_below(path, SKIPPED_FOLDERS.__contains__))
     if not any(_is_note(each.path) for each in found):
         raise WrongStore(f"{path} holds no notes (*.md)")
-    return _Copying(memory, name).plan((each, _Copy(path / each.path, each.path)) for each in found)
+    return _Copying(memory, name).add(path, found)
 
 
 def plan_mirror(memory: Memory, path: Path) -> MovePlan:
     """The plan for bringing back what `memory mirror` keeps at `path`: each file into its project, as it is there.
-
     Projects of the configuration that are not here are made as folders of the home when the plan is carried out. Raises
-    WrongStore, InvalidInput for an agent.
-    """
+    WrongStore, InvalidInput for an agent."""
     if not (folder_at(path, "a mirror") / MIRROR).is_dir():
         raise WrongStore(f"{path} is no mirror: it has no folder {MIRROR}")
     Contents(memory)  # refuses an agent, from whom some of it is private
@@ -197,8 +184,7 @@ def plan_mirror(memory: Memory, path: Path) -> MovePlan:
                 plan.skipped.append((folder.name, "a graph file, or no folder: memory project add takes it in place"))
             continue
         found = files_below(folder, kept=partial(is_kept_name, name))
-        copies = ((file, _Copy(folder / file.path, file.path)) for file in found)
-        plans[name] = each = _Copying(memory, name, is_new=name not in here).plan(copies)
+        plans[name] = each = _Copying(memory, name, is_new=name not in here).add(folder, found)
         plan.items += [replace(item, what=(name, item)) for item in each.items]
         plan.unchanged += each.unchanged
         plan.skipped += each.skipped
@@ -225,15 +211,15 @@ def plan_banks(
     places = _bank_places(path, named)
     if not places:
         raise WrongStore(f"{path} holds no memory banks: neither Markdown files nor folders of them")
-    files: list[tuple[SourceFile, _Copy]] = []
     for kind, name, folder in places:
+        if not is_id(name):
+            copying.plan.skipped.append((f"{kind}/{name}/", _NO_BANK_ID))
+            continue
         found = list(files_below(folder, lambda each: each in _BANK_CACHES or each in SKIPPED_FOLDERS))
         if (record := folder / _BANK_RECORD).is_file() and not record.is_symlink():  # it begins with a dot
             found.append(SourceFile(_BANK_RECORD, record.stat().st_size))
-        files += [(each, _Copy(folder / each.path, f"{kind}/{name}/{each.path}")) for each in found if is_id(name)]
-    plan = copying.plan(files)
-    plan.skipped += [(f"{kind}/{name}/", _NO_BANK_ID) for kind, name, _ in places if not is_id(name)]
-    return plan
+        copying.add(folder, found, f"{kind}/{name}/")
+    return copying.plan
 
 
 def _bank_places(path: Path, named: Callable[[Path], tuple[str, str]]) -> list[tuple[str, str, Path]]:
@@ -260,56 +246,58 @@ def _is_note(name: str) -> bool:
 
 
 class _Copying:
-    """Copies files into a project; one that `is_new` is made later, so nothing can be in the way there."""
+    """Plans copying files into a project; one that `is_new` is made later, so nothing can be in the way there."""
 
     def __init__(self, memory: Memory, project: str, *, is_new: bool = False):
         self._memory, self._project, self._is_new = memory, project, is_new
         self._exchange = Exchange(memory)
         self._claimed: dict[tuple[str, str], str] = {}
         self._paths: dict[str, str] = {}
-
-    def plan(self, files: Iterable[tuple[SourceFile, _Copy]]) -> MovePlan:
-        """The plan: what is there with the same bytes is unchanged; nothing that is there is written over."""
-        plan = MovePlan(
+        self.plan = MovePlan(
             lambda items: self._exchange.add_files(
-                self._project, [(each.what.path, read_bytes(each.what.source)) for each in items]
+                project, [(path, read_bytes(source)) for source, path in (each.what for each in items)]
             )
         )
-        for found, copy in files:
-            name = f"{self._project}/{copy.path}"
-            why = found.refused or self._refusal(copy)
-            if why == "":
-                plan.items.append(MoveAction(IMPORT, name, found.size, copy))
-            elif why is None:
-                plan.unchanged += 1
-            else:
-                plan.skipped.append((name, why))
-        return plan
 
-    def _refusal(self, copy: _Copy) -> str | None:
+    def add(self, folder: Path, files: Iterable[SourceFile], prefix: str = "") -> MovePlan:
+        """The plan, with the files of `folder`: what is there with the same bytes is unchanged; nothing that is there
+        is written over."""
+        for each in files:
+            source, path = folder / each.path, prefix + each.path
+            name = f"{self._project}/{path}"
+            why = each.refused or self._refusal(source, path)
+            if why == "":
+                self.plan.items.append(MoveAction(IMPORT, name, each.size, (source, path)))
+            elif why is None:
+                self.plan.unchanged += 1
+            else:
+                self.plan.skipped.append((name, why))
+        return self.plan
+
+    def _refusal(self, source: Path, path: str) -> str | None:
         """Why a file stays behind; "" when it goes, None when it is there already."""
         try:
-            hidden = copy.path.endswith(f"/{_BANK_RECORD}") or self._project == "memories"
-            if path_guard.clean(copy.path, self._project, hidden=hidden) != copy.path:
+            hidden = path.endswith(f"/{_BANK_RECORD}") or self._project == "memories"
+            if path_guard.clean(path, self._project, hidden=hidden) != path:
                 return "its name cannot be kept"
             if self._is_new:
                 return ""
-            there = self._exchange.file(self._project, copy.path)
+            there = self._exchange.file(self._project, path)
         except CommonplaceError as error:
             return str(error)
-        data = read_bytes(copy.source)
+        data = read_bytes(source)
         if there is not None:
             if not self._memory.sees(scope_of(there.data)):
                 return "something else is there"
             return None if there.data == data else "another text is there"
-        other = self._paths.setdefault(copy.path.casefold(), copy.path)
-        if other != copy.path or self._exchange.is_taken(self._project, copy.path):
-            return f"{other if other != copy.path else 'something'} is there under the same name but for its case"
+        other = self._paths.setdefault(path.casefold(), path)
+        if other != path or self._exchange.is_taken(self._project, path):
+            return f"{other if other != path else 'something'} is there under the same name but for its case"
         if not self._memory.sees(scope := scope_of(data)):
             return f'its scope is "{scope}"'
-        if not _is_note(copy.path):
+        if not _is_note(path):
             return ""
-        note = parse_note(data.decode("utf-8", "replace"), project=self._project, path=copy.path, changed=EPOCH)
+        note = parse_note(data.decode("utf-8", "replace"), project=self._project, path=path, changed=EPOCH)
         own = [("permalink", "permalink", note.permalink)] if note.own_permalink else []
         own += [("id", "identity", note.id)] if note.own_id else []
         for what, argument, value in own:
@@ -320,71 +308,56 @@ class _Copying:
                 holder = f"{info.project}/{info.path}" if self._memory.sees(info.scope) else "another note"
             if holder is not None:
                 return f'its {what} "{value}" is that of {holder}; change one of the two and import again'
-        self._claimed |= {(what, value): copy.path for what, _, value in own}
+        self._claimed |= {(what, value): path for what, _, value in own}
         return ""
-
-
-@dataclass(slots=True)
-class _EntityGroup:
-    """An entity with its twins, its unknown keys and its relations; `entity` None: only relations begin there."""
-
-    entity: tuple[Entity, dict[str, Any]] | None = None
-    relations: list[GraphRelation] = field(default_factory=list)
 
 
 def plan_graph(graph: NoteGraph | FileGraph, found: GraphText) -> MovePlan:
     """The plan for merging what a text holds into `graph`: an item for each new entity, each that gains
     observations or unknown keys, and each new relation. Bad lines are skipped."""
-    groups = _groups(found)
-    there = graph.named(groups)
+    entities: dict[str, tuple[Entity, dict[str, Any]]] = {}  # each with its twins
+    for entity, more in found.entities:
+        if entity.name in entities:
+            first, keys = entities[entity.name]
+            both = dict.fromkeys([*first.observations, *entity.observations])
+            entity, more = Entity(first.name, first.type, tuple(both)), {**more, **keys}
+        entities[entity.name] = entity, more
+    relations = defaultdict[str, dict[tuple[str, str, str], GraphRelation]](dict)
+    for each in found.relations:
+        relations[each.source].setdefault(each.triple, each)
+    names = dict.fromkeys([*entities, *relations])  # entities first: no relation needs a placeholder for one
+    there = graph.named(names)
     observed = defaultdict[str, set[str]](set)
     for key, texts in zip(there, graph.observations(there), strict=True):
         observed[key.name].update(texts)
     gaining = set[str]()  # whose unknown keys would grow; a graph file keeps those of its own lines
     if isinstance(graph, NoteGraph):
-        pairs = [(key, group.entity[1]) for key in there if (group := groups[key.name]).entity and group.entity[1]]
+        pairs = [(key, entities[key.name][1]) for key in there if key.name in entities and entities[key.name][1]]
         gaining = {key.name for (key, _), lacks in zip(pairs, graph.lacking(pairs), strict=True) if lacks}
-    known = {each.triple for each in graph.relations({name for name, each in groups.items() if each.relations})}
+    known = {each.triple for each in graph.relations(set(relations))}
 
     def merge(items: Sequence[MoveAction]) -> None:
-        entities = [each.what for each in items if not isinstance(each.what, GraphRelation)]
-        graph.merge(entities, [each.what for each in items if isinstance(each.what, GraphRelation)])
+        wanted = [each.what for each in items if not isinstance(each.what, GraphRelation)]
+        graph.merge(wanted, [each.what for each in items if isinstance(each.what, GraphRelation)])
 
     made = MovePlan(merge)
     made.skipped = [(f"line {number}", why) for number, why in found.bad]
-    for name, group in groups.items():
-        if group.entity is not None:
-            entity, _ = group.entity
+    for name in names:
+        if name in entities:
+            entity, _ = entities[name]
             if name in observed and observed[name].issuperset(entity.observations) and name not in gaining:
                 made.unchanged += 1
             else:
                 verb = UPDATE if name in observed else IMPORT
-                made.items.append(MoveAction(verb, f"entity {name}", sum(map(len, entity.observations)), group.entity))
-        for each in group.relations:
+                made.items.append(
+                    MoveAction(verb, f"entity {name}", sum(map(len, entity.observations)), entities[name])
+                )
+        for each in relations[name].values() if name in relations else ():
             if each.triple in known:
                 made.unchanged += 1
             else:
                 made.items.append(MoveAction(IMPORT, f"relation {each.source} {each.type} {each.target}", 0, each))
     return made
-
-
-def _groups(found: GraphText) -> dict[str, _EntityGroup]:
-    """Everything by the name it begins with: entities first, so that no relation needs a placeholder for one."""
-    groups: dict[str, _EntityGroup] = {}
-    for entity, more in found.entities:
-        group = groups.setdefault(entity.name, _EntityGroup())
-        if group.entity is None:
-            group.entity = (entity, more)
-        else:
-            first, keys = group.entity
-            texts = dict.fromkeys([*first.observations, *entity.observations])
-            group.entity = (Entity(first.name, first.type, tuple(texts)), {**more, **keys})
-    seen: set[tuple[str, str, str]] = set()
-    for each in found.relations:
-        if each.triple not in seen:
-            seen.add(each.triple)
-            groups.setdefault(each.source, _EntityGroup()).relations.append(each)
-    return groups
 
 
 _OLDER = "a newer one is here; this one is in the history"
@@ -394,11 +367,9 @@ _Incoming = tuple[Entry, dict[str, Any]]
 
 
 def plan_agent_memory(memory: Memory, path: Path, *, skip_bad: bool = False) -> MovePlan:
-    """The plan for copying the entries into notes. Of two with one key the later `created_at` counts, as
-    remembering a key anew sets it; of one time, the one that is here.
-
-    Raises WrongStore, also for a file that is no list of entries, which `skip_bad` leaves out.
-    """
+    """The plan for copying the entries into notes. Of two with one key the later `created_at` counts, as remembering a
+    key anew sets it; of one time, the one that is here. Raises WrongStore, also for a file that is no list of entries,
+    which `skip_bad` leaves out."""
     folder_at(path, "a folder of agent-memory")
     entries, files = NoteEntries(memory), JsonEntryFolder(path).files
     stems = files.stems()

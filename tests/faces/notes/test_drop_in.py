@@ -15,7 +15,7 @@ from commonplace.config import load
 from commonplace.engine import open_memory
 from commonplace.errors import NotFound
 from commonplace.faces import registry
-from commonplace.serve.mcp_values import resource_result
+from commonplace.serve.mcp import resource_result
 from contract.note_tools import texts
 
 MAIN, WORK = "main", "work"

@@ -28,13 +28,15 @@ def show(visit: Visit) -> Response:
     state = visit.request.app.state
     sync, embedding = memory.sync(), Embedding(memory)
     size = figures(memory)
+    changed = memory.last_change("daemon")  # a dream comes so long after it
+    dreams = [(level, changed + idle) for level, idle in reversed(IDLE)] if changed and memory.settings.dream else []
     return visit.html(
         "agents.html", writers=writers(memory, now - LATELY), today=dict(memory.written_today()), now=now,
         tokens=[(each, each.is_valid(now)) for each in access.tokens()], seen=state.server.seen,
         connected=_connected(visit), figures=size, sync=sync,
         highest=max((number for _, number in size.weeks), default=0) or 1,
         embedding=embedding, vectors=embedding.counts(), unreadable=memory.unreadable, warnings=memory.warnings,
-        rounds=state.rounds, dream=last_dream(memory.home), dreams=_dreams(visit),
+        rounds=state.rounds, dream=last_dream(memory.home), dreams=dreams,
     )  # fmt: skip
 
 
@@ -42,14 +44,6 @@ def _connected(visit: Visit) -> list[McpSession]:
     """The clients whose `memory mcp` this server serves, the newest first."""
     sessions = visit.request.app.state.sessions
     return sessions.connected() if sessions else []
-
-
-def _dreams(visit: Visit) -> list[tuple[int, Any]]:
-    """(level, when it comes if nothing is changed until then) of the dreams, the lightest first."""
-    changed = visit.memory.last_change("daemon")
-    if changed is None or not visit.memory.settings.dream:
-        return []
-    return [(level, changed + idle) for level, idle in reversed(IDLE)]
 
 
 def doctor(visit: Visit) -> Response:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from calendar import Calendar
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,6 @@ from commonplace.serve.page.visit import Visit
 if TYPE_CHECKING:
     from commonplace.engine import Memory
     from commonplace.index.rows import NoteInfo
-    from commonplace.note.reminder import Reminder
 
 SNOOZES = ("in 1 hour", "tomorrow 9:00", "in 1 week")
 """What the page offers to put a reminder off to; it may be any time that can be read."""
@@ -41,22 +40,16 @@ class ReminderRow:
 def rows_of(memory: Memory) -> list[ReminderRow]:
     """All reminders the caller sees, by time, those without one last."""
     zone, now = memory.settings.reading_zone, memory.clock()
-    found = []
+    today, found = now.astimezone(zone).date(), []
     for info, each in reminders.listed(memory, fired=True):
         is_open = not each.is_done and (each.has_fired or each.is_due(now))
         due = each.shown_due if is_open else each.due
+        when = due and due.astimezone(zone)
+        state = "overdue" if is_open else "done" if each.is_done and not each.is_waiting else "later"
+        state = "due" if state == "later" and when and when.date() == today else state
         put_off = each.snoozed.astimezone(zone) if each.snoozed and each.snoozed != due else None
-        found.append(ReminderRow(info, content_of(memory, info).strip(), due and due.astimezone(zone),
-                                 _state(each, due, now, is_open, zone), each.repeat, put_off))  # fmt: skip
+        found.append(ReminderRow(info, content_of(memory, info).strip(), when, state, each.repeat, put_off))
     return sorted(found, key=lambda each: (each.when is None, each.when or now, each.info.id))
-
-
-def _state(reminder: Reminder, due: datetime | None, now: datetime, is_open: bool, zone: Any) -> str:
-    if is_open:
-        return "overdue"
-    if reminder.is_done and not reminder.is_waiting:
-        return "done"
-    return "due" if due and due.astimezone(zone).date() == now.astimezone(zone).date() else "later"
 
 
 def _month(text: str, today: date) -> date:
@@ -77,20 +70,13 @@ def _next_month(month: date) -> date:
     return (month + timedelta(days=31)).replace(day=1)
 
 
-def _weeks(first: date) -> list[list[date]]:
-    """The weeks of a month, from Monday on."""
-    monday, end = first - timedelta(days=first.weekday()), _next_month(first)
-    count = ((end - monday).days + 6) // 7
-    return [[monday + timedelta(days=7 * week + each) for each in range(7)] for week in range(count)]
-
-
 def show(visit: Visit) -> Response:
     """A month, the reminders that are open, and one day of it."""
     memory, given = visit.memory, visit.given
     today = memory.clock().astimezone(memory.settings.reading_zone).date()
     chosen = _day(given["day"]) if given.get("day") else None
     month = _month(given.get("month", "") or (chosen or today).isoformat()[:7], today)
-    weeks = _weeks(month)
+    weeks = Calendar().monthdatescalendar(month.year, month.month)
     notes = memory.on_days(weeks[0][0], weeks[-1][-1] + timedelta(days=1))
     every = rows_of(memory)
     by_day: dict[str, list[ReminderRow]] = {}
@@ -105,14 +91,11 @@ def show(visit: Visit) -> Response:
         "calendar.html", month=month, weeks=weeks, notes=notes, reminders=by_day, today=today, chosen=key,
         is_chosen=chosen is not None, of_day=memory.of_rows(rows[::-1][:LISTED]), count=len(rows),
         due=[each for each in every if each.state in ("overdue", "due")], snoozes=SNOOZES,
-        later=[each for each in every if each.state == "later" and _is_soon(each, today)],
+        later=[each for each in every
+               if each.state == "later" and (each.when is None or each.when.date() <= today + SOON)],
         before=(month - timedelta(days=1)).isoformat()[:7], after=_next_month(month).isoformat()[:7],
         back=f"/page/calendar?{visit.request.url.query}".rstrip("?"),
     )  # fmt: skip
-
-
-def _is_soon(row: ReminderRow, today: date) -> bool:
-    return row.when is None or row.when.date() <= today + SOON
 
 
 def _change(visit: Visit) -> NoteInfo:
@@ -139,7 +122,7 @@ def json(visit: Visit) -> dict[str, Any]:
     """How many notes each day of a month has, and all reminders."""
     memory = visit.memory
     month = _month(visit.given.get("month", ""), memory.clock().astimezone(memory.settings.reading_zone).date())
-    days: Mapping[str, list[int]] = memory.on_days(month, _next_month(month))
+    days = memory.on_days(month, _next_month(month))
     rows = [
         {"id": each.info.id, "text": each.text, "due": each.when and each.when.isoformat(), "state": each.state,
          "repeat": each.repeat, "put_off": each.put_off and each.put_off.isoformat()}

@@ -48,8 +48,9 @@ def drawing(visit: Visit) -> dict[str, Any]:
         return _around(visit, [hit.note for hit in hits], limit, hits.total)
     infos, _ = memory.list(search.query_of(memory, given), limit=0)
     cluster = given.get("cluster", "")
-    if cluster:
-        infos = [each for each in infos if _is_in(_place(each), cluster)]
+    if cluster:  # a folder with all below it, with a final `/` without
+        places = ((each, "/".join(_place(each)) + "/") for each in infos)
+        infos = [each for each, at in places if at == cluster or at.startswith(f"{cluster}/")]
     if len(infos) > WHOLE and not cluster.endswith("/") and (of := _parted(infos)):
         return _clusters(of, memory.relations(), given)
     pairs = memory.relations({each.row for each in infos})
@@ -116,12 +117,6 @@ def _place(info: NoteInfo) -> list[str]:
     return [info.project, *info.path.split("/")[:-1]]
 
 
-def _is_in(place: list[str], cluster: str) -> bool:
-    """Whether what lies at a place belongs to a cluster: a folder with all below it, with a final `/` without."""
-    at = "/".join(place)
-    return f"{at}/" == cluster or f"{at}/".startswith(f"{cluster}/")
-
-
 def _parted(infos: Sequence[NoteInfo]) -> Mapping[int, str]:
     """The cluster of each note, by row: the folders of the first level that has several. Empty when none has."""
     places = {each.row: _place(each) for each in infos}
@@ -135,7 +130,3 @@ def _parted(infos: Sequence[NoteInfo]) -> Mapping[int, str]:
 def cluster_of(info: NoteInfo) -> str:
     """What colours a note: its category, else its project and first folder."""
     return "/".join(_place(info)[:2])
-
-
-def json(visit: Visit) -> dict[str, Any]:
-    return drawing(visit)

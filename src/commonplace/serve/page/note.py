@@ -56,23 +56,18 @@ def show(visit: Visit) -> Response:
     return _edit_form(visit, note, note.text) if part == "edit" else _page(visit, info, note)
 
 
-def _page(visit: Visit, info: NoteInfo, note: Note, status: int = 200, **more: Any) -> Response:
+def _page(visit: Visit, info: NoteInfo, note: Note) -> Response:
     memory = visit.memory
     outgoing, incoming = memory.outgoing(info), memory.incoming(info, _LINKS)
     known = {each.target: note_url(each.note.project, each.note.path) for each in outgoing if each.note}
+    body = note.body.lstrip("\n").removeprefix(f"# {note.title}\n")  # a heading that only says the title again
     return visit.html(
-        "note.html", status, info=info, note=note, body=markdown(_without_title(note), note.project, note.path, known),
+        "note.html", info=info, note=note, body=markdown(body, note.project, note.path, known),
         outgoing=outgoing[:_LINKS], incoming=incoming, marks=memory.validity_marks([info]).get(info.row, ""),
         is_long=len(note.body) > RENDERED, provenance=info.provenance.row(), categories=CATEGORIES, inbox=INBOX,
         is_memory=note.project in MEMORY_PROJECTS, is_archived=note.project == ARCHIVE_PROJECT,
-        ref=f"{note.project}/{note.path}", **more,
+        ref=f"{note.project}/{note.path}",
     )  # fmt: skip
-
-
-def _without_title(note: Note) -> str:
-    """The text without a first heading that only says the title again."""
-    text = note.body.lstrip("\n")
-    return text.removeprefix(f"# {note.title}\n")
 
 
 def _history(visit: Visit, gone: bool = False) -> Response:
@@ -81,16 +76,15 @@ def _history(visit: Visit, gone: bool = False) -> Response:
     changes = visit.memory.log(f"{project}/{path}", limit=_HISTORY)
     if gone and not changes:
         raise NotFound(path, project)
-    template = "history.html" if visit.is_live else "gone.html"
-    return visit.html(template, 404 if gone else 200, changes=changes, undone=undone_in(changes), project=project,
-                      path=path, gone=gone, replaced={each.number: _replaced(each, project, path) for each in changes}
-                      )  # fmt: skip
-
-
-def _replaced(change: Any, project: str, path: str) -> bool:
-    """Whether the history has the text that a change replaced."""
-    return any((each.project, each.path) == (project, path) and each.old and each.kept and each.do != "move"
-               for each in change.files)  # fmt: skip
+    replaced = {  # whether the history has the text that a change replaced
+        change.number: any((each.project, each.path) == (project, path) and each.old and each.kept and each.do != "move"
+                           for each in change.files)
+        for change in changes
+    }  # fmt: skip
+    return visit.html(
+        "history.html" if visit.is_live else "gone.html", 404 if gone else 200, changes=changes,
+        undone=undone_in(changes), project=project, path=path, gone=gone, replaced=replaced,
+    )  # fmt: skip
 
 
 def _edit_form(visit: Visit, note: Note, text: str, status: int = 200, clash: Any = None) -> Response:
@@ -155,10 +149,6 @@ def _tag(visit: Visit, info: NoteInfo) -> None:
     visit.memory.tag(info, wanted, [each for each in info.tags if each.lower() not in names])
 
 
-def _erase(visit: Visit, info: NoteInfo) -> None:
-    visit.memory.erase(info)
-
-
 ACTIONS: Mapping[str, Callable[[Visit, NoteInfo], Any]] = {
     "edit": _edit,
     "tag": _tag,
@@ -168,7 +158,7 @@ ACTIONS: Mapping[str, Callable[[Visit, NoteInfo], Any]] = {
     "archive": lambda visit, info: archive_named(visit.memory, [info.id]),
     "bring_back": lambda visit, info: visit.memory.bring_back(info),
     "delete": lambda visit, info: visit.memory.delete(info),
-    "erase": _erase,
+    "erase": lambda visit, info: visit.memory.erase(info),
 }
 """What a form, or `/api/note`, may ask for."""
 

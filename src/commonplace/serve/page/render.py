@@ -109,10 +109,8 @@ def note_url(project: str, path: str) -> str:
 
 
 def markdown(text: str, project: str, path: str, known: Mapping[str, str]) -> Markup:
-    """A note's text as HTML: no HTML of its own, no foreign images, links only to notes and the web.
-
-    `known`: where the targets of its wikilinks lead. Only the first RENDERED characters count.
-    """
+    """A note's text as HTML: no HTML of its own, no foreign images, links only to notes and the web. `known`: where the
+    targets of its wikilinks lead. Only the first RENDERED characters count."""
     text = visible(text[:RENDERED])
     if any(len(_MARKS.findall(each)) > _MOST_MARKS for each in _BLOCKS.split(text)):
         return Markup(f"<pre>{escape(text)}</pre>")

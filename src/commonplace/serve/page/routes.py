@@ -1,21 +1,22 @@
-"""All addresses of the page and of `/api`."""
+"""All addresses of the page and of `/api`; entering, leaving, and the stream that tells of changes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import AsyncIterator, Sequence
 
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from commonplace.serve.http import HttpServer
 from commonplace.serve.page import agents, calendar, graph, inbox, note, search, today
-from commonplace.serve.page.live import Live
-from commonplace.serve.page.render import LANGUAGES, language_of, render
+from commonplace.serve.page.render import LANGUAGES, language_of, prepare, render
 from commonplace.serve.page.session import COOKIE_LASTS, PageVisitors
-from commonplace.serve.page.visit import HEADERS, HOME, Visit, at_once, cookie_name, route
+from commonplace.serve.page.visit import HEADERS, HOME, Visit, at_once, cookie_name, is_foreign, route
 
+_LOOK_EVERY, _ALIVE_EVERY = 0.5, 15.0
 GET, POST, BOTH = ("GET",), ("POST",), ("GET", "POST")
 PAGES = {
     HOME: (GET, at_once(today.show)),
@@ -40,7 +41,7 @@ API = {
     "/note": (BOTH, note.json),
     "/review": (BOTH, inbox.json),
     "/search": (GET, search.json),
-    "/graph": (GET, graph.json),
+    "/graph": (GET, graph.drawing),
     "/calendar": (GET, calendar.json),
     "/reminder": (POST, calendar.change_json),
     "/health": (GET, agents.json),
@@ -65,11 +66,21 @@ def page_routes(server: HttpServer) -> Sequence[BaseRoute]:
         return answer
 
     async def language(request: Request) -> Response:
-        answer = RedirectResponse(request.headers.get("referer", HOME) if _is_own(request) else HOME, 303, HEADERS)
+        referer, own = request.headers.get("referer", ""), f"{request.url.scheme}://{request.headers.get('host')}{HOME}"
+        answer = RedirectResponse(referer if referer.startswith(own) else HOME, 303, HEADERS)
         wanted = request.query_params.get("to", "")
         answer.set_cookie("commonplace-language", wanted if wanted in LANGUAGES else "en", max_age=31536000,
                           httponly=True, samesite="strict")  # fmt: skip
         return answer
+
+    async def live(request: Request) -> Response:
+        """Server-sent events, one for each change of the journal by whatever process; 204: do not ask again."""
+        secret = request.cookies.get(cookie_name(request), "")
+        if is_foreign(request) or not visitors.knows(secret):
+            return Response(status_code=204, headers=HEADERS)
+        events = _events(server, visitors, secret, request.query_params.get("since"))
+        headers = HEADERS | {"Content-Type": "text/event-stream", "X-Accel-Buffering": "no"}
+        return StreamingResponse(events, 200, headers)
 
     def leave(visit: Visit) -> Response:
         visitors.leave(visit.request.cookies.get(cookie_name(visit.request), ""))
@@ -78,7 +89,7 @@ def page_routes(server: HttpServer) -> Sequence[BaseRoute]:
     return [
         Route(f"{HOME}/enter", enter, methods=["GET"]),
         Route(f"{HOME}/language", language, methods=["GET"]),
-        Route(f"{HOME}/live", Live(server), methods=["GET"]),
+        Route(f"{HOME}/live", live, methods=["GET"]),
         Mount(f"{HOME}/static", StaticFiles(packages=[("commonplace.serve.page", "static")])),
         route(server, f"{HOME}/leave", leave, POST),
         *(route(server, path, view, methods) for path, (methods, view) in PAGES.items()),
@@ -87,6 +98,19 @@ def page_routes(server: HttpServer) -> Sequence[BaseRoute]:
     ]  # fmt: skip
 
 
-def _is_own(request: Request) -> bool:
-    """Whether the visitor comes from a page of this server."""
-    return request.headers.get("referer", "").startswith(f"{request.url.scheme}://{request.headers.get('host')}{HOME}")
+async def _events(server: HttpServer, visitors: PageVisitors, secret: str, since: str | None) -> AsyncIterator[str]:
+    """An event for each change after the journal had the stamp `since` [after now], as long as the cookie is good."""
+    # Today asks for this once it is painted: time to get the other pages ready
+    asyncio.get_running_loop().run_in_executor(None, prepare)
+    memory = server.homes.memory(None)
+    seen, quiet = memory.journal_stamp() if since is None else since, 0.0
+    yield "retry: 2000\n\n"
+    while not server.stopping.is_set() and visitors.knows(secret):
+        if (now := await asyncio.to_thread(memory.journal_stamp)) != seen:
+            seen, quiet = now, 0.0
+            yield f"event: change\ndata: {now}\n\n"
+        elif quiet >= _ALIVE_EVERY:
+            quiet = 0.0
+            yield ": alive\n\n"
+        await asyncio.sleep(_LOOK_EVERY)
+        quiet += _LOOK_EVERY

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from starlette.responses import Response
@@ -26,19 +26,13 @@ def query_of(memory: Memory, given: Mapping[str, str]) -> Query:
     """The query a form asks: its text, which may hold filters itself, and its fields."""
     zone, now = memory.settings.zone, memory.clock()
     query = parse(given.get("q", ""), now=now, zone=zone)
-    more: dict[str, Any] = {}
-    if given.get("project"):
-        more["projects"] = (given["project"],)
-    if given.get("category"):
-        more["any_category"] = (given["category"],)
-    if given.get("tag"):
-        more["tags"] = (*query.tags, given["tag"].removeprefix("#"))
-    if given.get("agent"):
-        more["by"] = given["agent"]
-    if given.get("from"):
-        more["created_from"] = day(given["from"], "from", zone, now=now)
-    if given.get("until"):
-        more["created_until"] = day(given["until"], "until", zone, 1, now)
+    fields: dict[str, tuple[str, Callable[[str], Any]]] = {
+        "project": ("projects", lambda text: (text,)), "category": ("any_category", lambda text: (text,)),
+        "tag": ("tags", lambda text: (*query.tags, text.removeprefix("#"))), "agent": ("by", str),
+        "from": ("created_from", lambda text: day(text, "from", zone, now=now)),
+        "until": ("created_until", lambda text: day(text, "until", zone, 1, now)),
+    }  # fmt: skip
+    more = {name: read(given[field]) for field, (name, read) in fields.items() if given.get(field)}
     return query.replace(**more, archived=None if given.get("archive") else False)
 
 
@@ -73,16 +67,14 @@ def agents_of(memory: Memory) -> list[str]:
 def json(visit: Visit) -> dict[str, Any]:
     limit = min(visit.number("limit", SHOWN), MOST)
     hits = find(visit.memory, visit.given, limit, visit.number("offset", 0))
-    return {"total": hits.total, "relaxed": hits.relaxed, "hits": [_row(hit) for hit in hits]}
-
-
-def _row(hit: Hit) -> dict[str, Any]:
-    note = hit.note
-    return {
-        "id": note.id, "title": note.title, "project": note.project, "path": note.path, "passage": hit.passage,
-        "line": hit.line, "date": note.date or note.created, "source": note.source, "category": note.category,
-        "tags": list(note.tags), "score": round(hit.score, 4), "shares": hit.shares, "why": hit.why,
-    }  # fmt: skip
+    keys = ("id", "title", "project", "path", "source", "category")
+    rows = [
+        {key: getattr(hit.note, key) for key in keys}
+        | {"passage": hit.passage, "line": hit.line, "date": hit.note.date or hit.note.created,
+           "tags": list(hit.note.tags), "score": round(hit.score, 4), "shares": hit.shares, "why": hit.why}
+        for hit in hits
+    ]  # fmt: skip
+    return {"total": hits.total, "relaxed": hits.relaxed, "hits": rows}
 
 
 def bars(hit: Hit) -> list[tuple[str, float, float, float]]:

@@ -24,25 +24,15 @@ def show(visit: Visit) -> Response:
     since = visit.memory.journal_stamp()  # before the look: what comes meanwhile is told to the page
     runs = _runs(visit)
     undone = undone_in(each for run in runs for each in run)
-    more = _end(runs[-1]) if len(runs) == SHOWN else 0
-    template = "changes.html" if visit.is_live else "today.html"
-    return visit.html(template, runs=runs, undone=undone, more=more, before=visit.number("before", 0),
-                      titles=_titles(visit, runs), since=since)  # fmt: skip
-
-
-def _titles(visit: Visit, runs: list[list[Change]]) -> dict[tuple[str, str], str]:
-    """The titles of the notes that are still where the changes say."""
-    titles = {}
+    more, titles = 0, {}
+    if len(runs) == SHOWN:  # before which the next page begins; a run with others between is rather shown twice
+        first, last = runs[-1][0].number, runs[-1][-1].number
+        more = last if first - last == len(runs[-1]) - 1 else first
     for each in islice((each for run in runs for each in run if each.path and not each.root), _TITLES):
-        with suppress(CommonplaceError):
+        with suppress(CommonplaceError):  # it is no longer there
             titles[each.project, each.path] = visit.memory.find_ref((each.project, each.path)).title[:_TITLE]
-    return titles
-
-
-def _end(run: list[Change]) -> int:
-    """The number before which the next page begins; a run with others between its changes is rather shown twice."""
-    first, last = run[0].number, run[-1].number
-    return last if first - last == len(run) - 1 else first
+    return visit.html("changes.html" if visit.is_live else "today.html", runs=runs, undone=undone, more=more,
+                      before=visit.number("before", 0), titles=titles, since=since)  # fmt: skip
 
 
 def _runs(visit: Visit, limit: int = SHOWN) -> list[list[Change]]:

@@ -64,10 +64,6 @@ class Visit:
         return self.request.method == "POST"
 
     @property
-    def is_api(self) -> bool:
-        return _is_api(self.request)
-
-    @property
     def is_live(self) -> bool:
         """Whether a script of the page asks for a part of it, not a person for a whole one."""
         return "hx-request" in self.request.headers

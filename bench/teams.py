@@ -232,7 +232,7 @@ def clients(url: str, folder: Path, given: argparse.Namespace) -> None:
 
 
 def lag(url: str, folder: Path, given: argparse.Namespace) -> None:
-    took = []
+    took, asked = [], []
     with opened(url, "calls", folder / "a") as one, opened(url, "calls", folder / "b") as two:
         while two.lag():  # a new copy is filled in the background
             time.sleep(0.05)
@@ -243,9 +243,15 @@ def lag(url: str, folder: Path, given: argparse.Namespace) -> None:
             start = time.perf_counter()
             assert two.read(f"notes/lag/{title}.md").title == title
             took.append(time.perf_counter() - start)
+            start = time.perf_counter()
+            two.engine.home.lag()
+            asked.append(time.perf_counter() - start)
     took.sort()
-    print(f"\nfrom acknowledged here to read there: median {median(took) * 1000:.1f} ms, p95 {took[285] * 1000:.1f}, "
-          f"p99 {took[297] * 1000:.1f}", flush=True)  # fmt: skip
+    asked.sort()
+    print(f"\nload {os.getloadavg()[0]:.0f}: milliseconds{'median':>12}{'p95':>8}{'p99':>8}")
+    for name, times in (("acknowledged here, read there", took), ("one question to the database", asked)):
+        row = [times[int(len(times) * part)] * 1000 for part in (0.5, 0.95, 0.99)]
+        print(f"{name:<31}{row[0]:>8.1f}{row[1]:>8.1f}{row[2]:>8.1f}", flush=True)
 
 
 def _size(folder: Path) -> int:

@@ -1,15 +1,15 @@
 """Notes in PostgreSQL beside notes in a folder, in one run: what a call takes, and what replicas and spaces cost.
 
-    python bench/teams.py [--notes 10000] [--parts calls,writers,clients,lag,spaces,cold] [--spaces 1,10,100]
+    python bench/teams.py [--notes 10000] [--parts calls,writers,clients,lag,spaces,move,cold] [--spaces 1,10,100]
 
 `calls`: write, read, search and list on both, by turns, in processor time of this process (the server's is not in it)
 and by the clock. `writers`: callers of the sockets of one server and of `--replicas`, who only write, on a folder and
 in PostgreSQL; `--beside SRC` measures another version's `src` by turns. `clients`: `--replicas` processes with
 `--clients` threads together, one call of five a new note; then every acknowledged note is looked for. `lag`: from the
 acknowledgement on one replica to the end of a read that shows it on another, the read begun at once. `spaces`: so many
-spaces of `--each` notes; calls on one of them beside one alone on its server, and what each costs on disk. `cold`: a
-new replica of `--cold` notes until its first search. The server is one of its own (or MEMORY_TEST_PG_URL), with its
-syncs on. All in temporary folders.
+spaces of `--each` notes; calls on one of them beside one alone on its server, and what each costs on disk. `move`: a
+folder of `--cold` notes into the database. `cold`: a new replica of as many until its first search. The
+server is one of its own (or MEMORY_TEST_PG_URL), with its syncs on. All in temporary folders.
 """
 
 from __future__ import annotations
@@ -232,7 +232,7 @@ def clients(url: str, folder: Path, given: argparse.Namespace) -> None:
 
 
 def lag(url: str, folder: Path, given: argparse.Namespace) -> None:
-    took = []
+    took, asked = [], []
     with opened(url, "calls", folder / "a") as one, opened(url, "calls", folder / "b") as two:
         while two.lag():  # a new copy is filled in the background
             time.sleep(0.05)
@@ -243,9 +243,15 @@ def lag(url: str, folder: Path, given: argparse.Namespace) -> None:
             start = time.perf_counter()
             assert two.read(f"notes/lag/{title}.md").title == title
             took.append(time.perf_counter() - start)
+            start = time.perf_counter()
+            two.engine.home.lag()
+            asked.append(time.perf_counter() - start)
     took.sort()
-    print(f"\nfrom acknowledged here to read there: median {median(took) * 1000:.1f} ms, p95 {took[285] * 1000:.1f}, "
-          f"p99 {took[297] * 1000:.1f}", flush=True)  # fmt: skip
+    asked.sort()
+    print(f"\nload {os.getloadavg()[0]:.0f}: milliseconds{'median':>12}{'p95':>8}{'p99':>8}")
+    for name, times in (("acknowledged here, read there", took), ("one question to the database", asked)):
+        row = [times[int(len(times) * part)] * 1000 for part in (0.5, 0.95, 0.99)]
+        print(f"{name:<31}{row[0]:>8.1f}{row[1]:>8.1f}{row[2]:>8.1f}", flush=True)
 
 
 def _size(folder: Path) -> int:
@@ -343,7 +349,7 @@ def _database_size(url: str) -> int:
         return int(db.execute("select pg_database_size(current_database())").fetchall()[0][0])
 
 
-def cold(url: str, folder: Path, given: argparse.Namespace) -> None:
+def moving(url: str, folder: Path, given: argparse.Namespace) -> None:
     with open_memory(folder / "large") as memory:
         memory.write(draft(0))
     for at in range(1, given.cold):  # by hand: what is measured comes after
@@ -351,28 +357,45 @@ def cold(url: str, folder: Path, given: argparse.Namespace) -> None:
         place.parent.mkdir(exist_ok=True, parents=True)
         place.write_text(f"---\ntitle: Note {at}\n---\n{draft(at).text}\n")
     start = time.perf_counter()
-    moved = move(str(folder / "large"), _address(url, "cold"))
+    moved = move(str(folder / "large"), _address(url, "moved"))
     took = time.perf_counter() - start
-    print(f"\nmoved {moved.files:,} files and {moved.changes:,} changes into the database: {took:.1f} s")
+    print(f"\nmoved {moved.files:,} files and {moved.changes:,} changes into the database: {took:.1f} s", flush=True)
+
+
+def cold(url: str, folder: Path, given: argparse.Namespace) -> None:
+    _fill_space(url, "cold", *_rows(given.cold, folder / "cold-rows"))
+    os.environ["XDG_CACHE_HOME"] = str(folder / "new")
     start, used = time.perf_counter(), time.process_time()
-    with opened(url, "cold", folder / "new") as memory:
+    with open_memory(_address(url, "cold"), serving=True) as memory:
         memory.search(rare_word(7))
-        first = time.perf_counter() - start
+        first, said = time.perf_counter() - start, memory.warnings
         while memory.lag():
             time.sleep(0.05)
+            if time.perf_counter() - start > 10 * first + 5 and len(said) < 2:
+                memory.search(rare_word(7))
+                said += memory.warnings
         filled_after = time.perf_counter() - start
         assert memory.search(rare_word(7)).total
         ready = time.perf_counter() - start
     used, size = time.process_time() - used, _size(folder / "new") / 1e6
-    print(f"a new replica of {given.cold:,} notes: answers after {first:.1f} s, all notes after {filled_after:.1f}, "
-          f"found after {ready:.1f} s ({used:.1f} s of processor); {size:.0f} MB on its disk")  # fmt: skip
+    print(f"\na new replica of {given.cold:,} notes: answers after {first:.1f} s, all notes after {filled_after:.1f}, "
+          f"found after {ready:.1f} s ({used:.1f} s of processor); {size:.0f} MB on its disk; meanwhile it says:",
+          *said, sep="\n  ")  # fmt: skip
     start = time.perf_counter()
     with opened(url, "cold", folder / "new") as memory:
         memory.search(rare_word(7))
     print(f"the same replica opened again and searched: {time.perf_counter() - start:.2f} s", flush=True)
 
 
-PARTS = {"calls": calls, "writers": writers, "clients": clients, "lag": lag, "spaces": spaces, "cold": cold}
+PARTS = {
+    "calls": calls,
+    "writers": writers,
+    "clients": clients,
+    "lag": lag,
+    "spaces": spaces,
+    "move": moving,
+    "cold": cold,
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

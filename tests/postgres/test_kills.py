@@ -6,22 +6,28 @@ import os
 import re
 import signal
 from collections import Counter
+from collections.abc import Iterator
+from functools import partial
+from itertools import count
 from pathlib import Path
 from random import Random
+from threading import Thread
 
 import psycopg
 import pytest
 
-from commonplace import Draft, open_memory
+from commonplace import Draft, Memory, open_memory
 from commonplace.note.edit import Append
 
 KILLS = int(os.environ.get("COMMONPLACE_KILLS", "24"))
+TOGETHER = 4
 LOG = "notes/log.md"
 
 
 def write_until_killed(space: str, cache: Path, name: str, first: int, statements: int, said: int) -> None:
-    """Write notes and lines of a shared note from number `first` on, say each that was acknowledged, and die before the
-    statement of this number. Runs in a process of its own."""
+    """Write notes and lines of a shared note from number `first` on, by threads that wait for the database together,
+    say each that was begun (`+`) and each that was acknowledged, and die before the statement of this number. Runs in a
+    process of its own."""
     left = statements
     execute = psycopg.Connection.execute
 
@@ -32,18 +38,28 @@ def write_until_killed(space: str, cache: Path, name: str, first: int, statement
             os.kill(os.getpid(), signal.SIGKILL)
         return execute(self, query, *more, **named)
 
+    def write(memory: Memory, numbers: Iterator[int]) -> None:
+        try:
+            for number in numbers:
+                os.write(said, f"+{number}\n".encode())
+                text = f"{name}-{number}"
+                if number % 3:
+                    memory.in_turn(partial(memory.write, Draft(text, project="notes", title=text)))
+                else:
+                    memory.in_turn(partial(memory.edit, LOG, Append(f"line {text} end")))
+                os.write(said, f"{number}\n".encode())
+        finally:
+            os._exit(1)
+
     os.environ["XDG_CACHE_HOME"] = str(cache / name)
-    with open_memory(space, agent=name) as memory:
-        psycopg.Connection.execute = counted
-        number = first
-        while True:
-            text = f"{name}-{number}"
-            if number % 2:
-                memory.write(Draft(text, project="notes", title=text))
-            else:
-                memory.edit(LOG, Append(f"line {text} end"))
-            os.write(said, f"{number}\n".encode())
-            number += 1
+    memory = open_memory(space, agent=name)
+    psycopg.Connection.execute = counted
+    numbers = count(first)
+    threads = [Thread(target=write, args=(memory.as_caller(name), numbers)) for _ in range(TOGETHER)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
 
 
 class Writer:
@@ -78,8 +94,8 @@ class Writer:
         assert os.WIFSIGNALED(status), "it was refused something"
         assert os.WTERMSIG(status) == signal.SIGKILL
         numbers = [int(line) for line in said.split()]
-        self.acknowledged.update(numbers)
-        self.next = max([self.next, *(number + 1 for number in numbers)]) + 1  # what it was at is not tried again
+        self.acknowledged.update(int(line) for line in said.split() if not line.startswith(b"+"))
+        self.next = max([self.next, *(number + 1 for number in numbers)])  # what it was at is not tried again
 
 
 @pytest.mark.slow
@@ -104,6 +120,7 @@ def test_what_two_killed_replicas_acknowledged_is_there_once(space: str, tmp_pat
         found = {name: count for name, count in (titles + lines).items() if name.startswith(writer.name)}
         assert {f"{writer.name}-{number}" for number in writer.acknowledged} <= found.keys() <= tried
         assert {*found.values()} == {1}
+    print(f"{KILLS} kills, {len(changes)} changes, {sum(len(each.acknowledged) for each in writers)} acknowledged")
     numbers = [each.number for each in changes]
     assert numbers == list(range(len(changes), 0, -1))
     assert len(changes) == titles.total() + lines.total()

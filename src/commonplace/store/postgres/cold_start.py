@@ -1,4 +1,4 @@
-"""NewSpace a new replica of a large space in a thread, so that calls are answered meanwhile and say how far it is."""
+"""Fill a new replica of a large space in a thread, so that calls are answered meanwhile and say how far it is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""NewSpace a new space of a database from a home that is moved there.
+"""Fill a new space of a database from a home that is moved there.
 
 The rows go into tables of their own, which nobody else sees and which a move that was cut off finds again; the last
 transaction makes them the partitions of the space.

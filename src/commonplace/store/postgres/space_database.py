@@ -137,21 +137,29 @@ class SpaceDatabase(Connection):
     def _news(
         self, db: psycopg.Connection[Any], since: int, most: int
     ) -> tuple[SpaceState, list[tuple[int, bytes]], list[FileRow]]:
+        with self._pipeline(db):
+            db.execute("begin isolation level repeatable read, read only")
+            state = db.execute(STATE, [self.space])
+            lines = db.execute(f"{LINES} limit %s", [self.space, since, most])
+            rows = db.execute(f"{FILE_ROWS} and number > %s limit %s", [self.space, since, most])
+            db.execute("commit")
+        found = [(number, bytes(line)) for number, line in lines.fetchall()]
+        return SpaceState(*state.fetchall()[0]), found, [FileRow(*row) for row in rows.fetchall()]
+
+    @contextmanager
+    def _pipeline(self, db: psycopg.Connection[Any]) -> Iterator[None]:
+        """Inside, statements are said without waiting for each answer; a transaction one of them is refused in is
+        rolled back. Raises DatabaseAway, DatabaseRefused."""
         import psycopg
 
         try:
             with db.pipeline():
-                db.execute("begin isolation level repeatable read, read only")
-                state = db.execute(STATE, [self.space])
-                lines = db.execute(f"{LINES} limit %s", [self.space, since, most])
-                rows = db.execute(f"{FILE_ROWS} and number > %s limit %s", [self.space, since, most])
-                db.execute("commit")
-        except psycopg.Error:
+                yield
+        except psycopg.Error as error:
+            refused = self._translated(db, error)
             if not db.closed:
                 db.rollback()
-            raise
-        found = [(number, bytes(line)) for number, line in lines.fetchall()]
-        return SpaceState(*state.fetchall()[0]), found, [FileRow(*row) for row in rows.fetchall()]
+            raise refused from None
 
     @contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
@@ -342,18 +350,10 @@ class SpaceDatabase(Connection):
 
     def _transaction(self, statements: Sequence[SqlStatement]) -> None:
         """Begin a transaction and say these statements in it; roll it back when one of them is refused."""
-        import psycopg
-
         db = self._locked_connection
-        try:
-            with db.pipeline():
-                db.execute("begin")
-                done = [(each, db.execute(each.sql, each.values)) for each in statements]
-        except psycopg.Error as error:
-            refused = self._translated(db, error)
-            if not db.closed:
-                db.rollback()
-            raise refused from None
+        with self._pipeline(db):
+            db.execute("begin")
+            done = [(each, db.execute(each.sql, each.values)) for each in statements]
         for each, cursor in done:
             if each.rows is not None and cursor.rowcount != each.rows:
                 db.rollback()

@@ -166,6 +166,8 @@ def load(
         if file and (cache := found.section("storage").get("cache")):
             folder = _absolute(cache)
         return found.settings(folder, environ, url, space)
+    if isinstance(given, str) and "://" in given:
+        raise ConfigError(f'the home is a folder or postgresql://HOST/DATABASE?space=NAME, not "{given}"')
     folder = _absolute(given or "~/.memory")
     path = _absolute(file) if file else folder / "config.yaml"
     if unread:
@@ -213,7 +215,8 @@ def _database(address: str) -> tuple[str, str]:
     space = dict(rows).get("space", DEFAULT_SPACE)
     if not _SPACE.fullmatch(space):
         raise ConfigError(f'invalid space "{space}": use a-z, 0-9, dots, dashes and underscores, at most 81')
-    return parts._replace(query=urlencode([each for each in rows if each[0] != "space"])).geturl(), space
+    query = urlencode([each for each in rows if each[0] != "space"])
+    return f"{parts.scheme}://{parts.netloc}{parts.path}{'?' if query else ''}{query}", space
 
 
 def _replica(url: str, space: str, environ: Mapping[str, str]) -> Path:

@@ -85,6 +85,8 @@ class Invocation:
                 yield memory
             finally:
                 output.warnings(memory.notices)
+            if memory.settings.url is not None:  # the answer may be from the copy of this machine
+                output.warnings(memory.warnings)
             if memory.has_changed_memories or self.checks_overview:
                 self._refresh_overview(memory)
             if self.command not in _REPORT_UNREADABLE and (count := len(memory.unreadable)):

@@ -38,6 +38,14 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "promise(id, ...): the promises of tests/requirements/promises.toml a test keeps"
     )
+    config.addinivalue_line("markers", "folder_home(reason): left out with --home-kind=postgres, for this reason")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--home-kind") == "postgres":
+        for item in items:
+            if (mark := item.get_closest_marker("folder_home")) is not None:
+                item.add_marker(pytest.mark.skip(reason=mark.args[0]))
 
 
 def _keep_homes_in_postgres(config: pytest.Config) -> None:

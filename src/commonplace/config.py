@@ -153,6 +153,8 @@ def load(
     (else the home's config.yaml). A missing file means defaults, and so does `unread`. Raises ConfigError.
     """
     given = home or environ.get("MEMORY_HOME") or None
+    if isinstance(given, str) and "://" in given and not is_database(given):
+        raise ConfigError(f'the home is a folder or postgresql://HOST/DATABASE?space=NAME, not "{given}"')
     url, space = _database(given) if isinstance(given, str) and is_database(given) else (None, "")
     folder = _absolute(given or "~/.memory") if url is None else _replica(url, space, environ)
     path = _absolute(file) if file else folder / "config.yaml"
@@ -202,7 +204,8 @@ def _database(address: str) -> tuple[str, str]:
     space = dict(rows).get("space", DEFAULT_SPACE)
     if not _SPACE.fullmatch(space):
         raise ConfigError(f'invalid space "{space}": use a-z, 0-9, dots, dashes and underscores, at most 81')
-    return parts._replace(query=urlencode([each for each in rows if each[0] != "space"])).geturl(), space
+    query = urlencode([each for each in rows if each[0] != "space"])
+    return f"{parts.scheme}://{parts.netloc}{parts.path}{'?' if query else ''}{query}", space
 
 
 def _replica(url: str, space: str, environ: Mapping[str, str]) -> Path:

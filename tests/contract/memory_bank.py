@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from commonplace import Memory, faces
+from contract.home_kinds import prepared
 
 CASES = json.loads((Path(__file__).parent / "data" / "bank_cases.json").read_text(encoding="utf-8"))["cases"]
 NAMES = [case["name"] for case in CASES]
@@ -28,7 +29,7 @@ class Ground:
         self.scratch = folder / "scratch"
         for each in (self.home, self.scratch):
             each.mkdir(parents=True)
-        self.banks = self.home / "banks"
+        self.banks = prepared(self.home) / "banks"
 
     def repository(self, name: str, head: str = "ref: refs/heads/main", sub: str = "", origin: str = "") -> Path:
         """A repository as Git leaves it, as far as anybody looks."""

@@ -10,6 +10,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from contract.home_kinds import prepared
+
 CASES = json.loads((Path(__file__).parent / "data" / "memory_tool.json").read_text(encoding="utf-8"))["cases"]
 NAMES = [case["name"] for case in CASES]
 _LEAKS = re.compile(r"Traceback|Error\b.*\bErrno|\b[A-Z]\w+Error\b|\bErrno\b")
@@ -19,7 +21,7 @@ class Store:
     """The /memories folder of a home, seen from outside, and a folder beside the home nobody may touch."""
 
     def __init__(self, home: Path):
-        self.home = home
+        self.home = prepared(home)
         self.root = home / "memories"
         self.outside = home.parent / f"{home.name}-outside"
 

@@ -12,6 +12,7 @@ import pytest
 from anthropic.lib.tools import ToolError
 
 from commonplace.anthropic import MemoryTool
+from contract.home_kinds import prepared
 from contract.memory_tool import shape
 from contract.tables import tables
 from serve.process import SECONDS, ServerProcess, environment, memory_mcp
@@ -126,7 +127,7 @@ def test_clearing_everything_is_one_change_that_undo_takes_back(terminal, tool):
 
 @pytest.mark.promise("000a-12.6")
 def test_undo_by_another_process_is_seen_by_a_running_server_at_once(tmp_path):
-    root = filled(tmp_path / "home")
+    root = filled(prepared(tmp_path / "home"))
     before = shape(root)
     view = {"command": "view", "path": "/memories/folder/b.md"}
     undo = [sys.executable, "-m", "commonplace", "undo", "--home", str(tmp_path / "home")]

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from contract.home_kinds import DISK, VAULT, place_for
 from contract.note_tools import Tools, texts
 from contract.tables import tables
 
@@ -57,18 +58,20 @@ def desk(tools: Tools) -> Tools:
 @pytest.mark.parametrize("name", REFUSALS)
 def test_an_error_says_what_is_wrong_and_its_remedy_works(desk: Tools, name: str) -> None:
     refusal, before = REFUSALS[name], texts(desk.root())
+    changes = len(desk.memory.log())
     text = desk.refused(refusal["tool"], refusal["code"], **refusal["arguments"])
     checksum = desk("read_note", identifier="notes/doc")["checksum"]
     projects = ", ".join(sorted(each.name for each in desk.memory.projects))
     assert text == refusal["text"].replace("CHECKSUM", checksum).replace("PROJECTS", projects)
     assert texts(desk.root()) == before
-    assert desk.memory.log() == []
+    assert len(desk.memory.log()) == changes
     follow(desk, refusal)
 
 
 FOLDERS = TABLES["folders"]
 
 
+@pytest.mark.folder_home(VAULT)
 @pytest.mark.parametrize(("folder", "reason"), FOLDERS.items())
 def test_a_folder_that_cannot_be_a_project_is_refused_with_the_reason(desk, tmp_path, monkeypatch, folder, reason):
     user = tmp_path / "user"
@@ -105,29 +108,33 @@ def test_names_of_projects_are_checked(desk: Tools, tmp_path: Path) -> None:
         text = desk.refused("create_memory_project", "invalid", project_name=name, project_path=str(tmp_path / "new"))
         assert "`project_name`" in text
     for name in ("notes", "KV", "Categories"):
-        desk.refused("create_memory_project", "exists", project_name=name, project_path=str(tmp_path / "new"))
+        place = str(place_for(desk.memory, name, tmp_path / "new"))
+        desk.refused("create_memory_project", "exists", project_name=name, project_path=place)
     assert not (tmp_path / "new").exists()
-    made = desk("create_memory_project", project_name="My 笔记 v1.2_x-y", project_path=str(tmp_path / "new"))
+    place = str(place_for(desk.memory, "My 笔记 v1.2_x-y", tmp_path / "new"))
+    made = desk("create_memory_project", project_name="My 笔记 v1.2_x-y", project_path=place)
     for _ in range(2):
-        same = desk("create_memory_project", project_name="my 笔记 v1.2_x-y", project_path=str(tmp_path / "new"))
+        same = desk("create_memory_project", project_name="my 笔记 v1.2_x-y", project_path=place)
         assert same == {**made, "action": "unchanged"}
 
 
 def test_built_in_projects_stay_and_files_of_removed_ones_too(desk: Tools, tmp_path: Path) -> None:
-    desk("create_memory_project", project_name="work", project_path=str(tmp_path / "work"), set_default=True)
+    place = place_for(desk.memory, "work", tmp_path / "work")
+    desk("create_memory_project", project_name="work", project_path=str(place), set_default=True)
     desk("write_note", title="Kept", content="x")
     assert desk("delete_project", project_name="Work") == {
         "action": "removed",
         "name": "work",
-        "path": str(tmp_path / "work"),
+        "path": str(place),
     }
-    assert list(texts(tmp_path / "work")) == ["Kept.md"]
+    assert list(texts(place)) == ["Kept.md"]
     assert [each.name for each in desk.memory.projects if each.default] == ["notes"]
     desk.refused("delete_project", "invalid", project_name="notes")
     desk.refused("delete_project", "project_not_found", project_name="work")
     desk.refused("delete_project", "invalid", project_name="memories", delete_notes=True)
 
 
+@pytest.mark.folder_home(DISK)
 @pytest.mark.parametrize(
     ("code", "words"), [(errno.ENOSPC, "disk"), (errno.EROFS, "read-only"), (errno.EACCES, "permission")]
 )

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from commonplace import open_memory
+from contract.home_kinds import DISK, VAULT, with_projects
 from contract.note_tools import Tools, put
 
 pytestmark = pytest.mark.promise("000b-12.8")
@@ -27,7 +28,9 @@ def vault(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Vault]:
     put(root / "a.md", "# A\n\nfirst apple [[Later]]\n")
     put(root / "deep/b.md", "second banana\n")
     put(root / "deep/er/c.md", "third cherry\n")
-    with open_memory(tmp_path / "home", projects={"vault": root}, watch=request.param == "watching") as memory:
+    with open_memory(
+        tmp_path / "home", **with_projects(tmp_path / "home", vault=root), watch=request.param == "watching"
+    ) as memory:
         it = Vault(root, Tools(memory))
         assert it.shown() == {"a.md", "deep/b.md", "deep/er/c.md"}
         yield it
@@ -205,6 +208,7 @@ def refusing(folder: Path) -> Callable[..., object]:
     return refuse
 
 
+@pytest.mark.folder_home(DISK)
 def test_a_folder_the_disk_refuses_to_list_deletes_nothing(vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(os, "scandir", refusing(vault.root / "deep"))
@@ -227,6 +231,7 @@ def test_a_folder_that_can_be_read_again_is_seen_again(vault: Vault, monkeypatch
     assert "warnings" not in vault.tools("search_notes", query="vanilla")
 
 
+@pytest.mark.folder_home(VAULT)
 def test_a_project_folder_that_goes_and_comes_back(vault: Vault) -> None:
     away = vault.root.with_name("away")
     os.rename(vault.root, away)
@@ -298,7 +303,7 @@ class Vandal(RuleBasedStateMachine):
         self.root = base / "vault"
         self.root.mkdir()
         self.count = 0
-        self.memory = open_memory(base / "home", projects={"vault": self.root}, watch=self.watch)
+        self.memory = open_memory(base / "home", **with_projects(base / "home", vault=self.root), watch=self.watch)
 
     def teardown(self) -> None:
         self.memory.close()

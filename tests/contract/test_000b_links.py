@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from commonplace import open_memory
+from contract.home_kinds import with_projects
 from contract.note_tools import Tools, put
 from contract.tables import tables
 
@@ -100,9 +101,10 @@ def test_a_forward_reference_resolves_and_unresolves_without_its_source(tools: T
 
 @pytest.fixture
 def projects(tmp_path: Path):
-    with open_memory(tmp_path / "home", projects={"Work": tmp_path / "w", "play": tmp_path / "p"}) as memory:
-        (tmp_path / "w").mkdir()
-        (tmp_path / "p").mkdir()
+    for name in "wp":
+        (tmp_path / name).mkdir()
+    folders = with_projects(tmp_path / "home", Work=tmp_path / "w", play=tmp_path / "p")
+    with open_memory(tmp_path / "home", **folders) as memory:
         yield Tools(memory)
 
 

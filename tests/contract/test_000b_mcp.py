@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 import pytest
 
+from contract.home_kinds import VAULT
 from contract.mcp_server import Server
 from contract.note_tools import put, seen
 from contract.tables import tables
@@ -193,6 +194,7 @@ def test_the_instructions_are_short(server: Server) -> None:
     assert len(told) <= 4_000
 
 
+@pytest.mark.folder_home(VAULT)
 @pytest.mark.promise("000b-12.18")
 def test_basic_memorys_vaults_are_served_in_place_and_stay_as_they_are(tmp_path: Path) -> None:
     main, work = tmp_path / "main vault", tmp_path / "work"

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from commonplace.text.neutral import flat
+from contract.home_kinds import VAULT
 from contract.note_tools import Tools, put, seen
 from contract.tables import tables
 
@@ -93,6 +94,7 @@ def test_a_path_that_climbs_or_is_absolute_is_refused_as_outside(vault: Tools, p
         assert text == f'Path must stay inside project notes: "{flat(path)}". Use a relative path without "..".'
 
 
+@pytest.mark.folder_home(VAULT)
 def test_a_project_folder_that_is_a_link_itself_is_used(tools: Tools, tmp_path: Path) -> None:
     put(tmp_path / "real/a.md", "linked root\n")
     os.symlink(tmp_path / "real", tmp_path / "alias")

@@ -12,6 +12,7 @@ import pytest
 
 import vault as generated
 from commonplace import open_memory
+from contract.home_kinds import with_projects
 from contract.note_tools import Tools, put
 from contract.tables import tables
 
@@ -42,7 +43,7 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shelf]:
             f"Note {number}: {piece}, then english{number}.\n\n- [fact] {piece[::-1]} #t\n",
         )
     put(root / "vault/long.md", "word " * 25_000 + "needleattheend 针在最后\n" + "more words " * 5_000)
-    with open_memory(root / "home", projects={"vault": root / "vault"}, watch=False) as memory:
+    with open_memory(root / "home", **with_projects(root / "home", vault=root / "vault"), watch=False) as memory:
         yield Shelf(root / "vault", Tools(memory))
 
 

@@ -11,6 +11,7 @@ import pytest
 
 import vault as generated
 from commonplace import open_memory
+from contract.home_kinds import VAULT
 from contract.note_tools import Tools, put, seen
 from contract.tables import tables
 
@@ -81,6 +82,7 @@ def vault(tmp_path: Path) -> Path:
     return root
 
 
+@pytest.mark.folder_home(VAULT)
 @pytest.mark.slow
 @pytest.mark.parametrize("watch", [False, True])
 def test_nothing_of_a_vault_changes_but_the_note_that_was_edited(tmp_path: Path, vault: Path, watch: bool) -> None:
@@ -111,6 +113,7 @@ def test_nothing_of_a_vault_changes_but_the_note_that_was_edited(tmp_path: Path,
     assert after == before
 
 
+@pytest.mark.folder_home(VAULT)
 def test_a_vault_may_be_written_by_nobody(tmp_path: Path, vault: Path) -> None:
     for place in [vault, *(each for each in vault.rglob("*") if each.is_dir() and not each.is_symlink())]:
         place.chmod(0o555)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from contract.home_kinds import prepared
 from contract.note_tools import put, seen
 
 pytestmark = pytest.mark.promise("001-17.17")
@@ -47,7 +48,7 @@ IGNORED = {
 @pytest.fixture
 def home(terminal: Any) -> Path:
     for path, text in {**LISTED, **REPORTED, **IGNORED}.items():
-        put(terminal.home / path, text)
+        put(prepared(terminal.home) / path, text)
         os.utime(terminal.home / path, (1_777_000_000, 1_777_000_000))
     return terminal.home
 

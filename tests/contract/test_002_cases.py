@@ -14,6 +14,7 @@ from commonplace.engine.graphs import opener
 from commonplace.note.entity import EntityText
 from commonplace.note.markdown import parse_note
 from contract.graph_tools import Nodes
+from contract.home_kinds import FILE
 from contract.mcp_server import Server
 
 CASES = json.loads(Path(__file__).with_name("data").joinpath("graph_cases.json").read_text("utf-8"))["cases"]
@@ -82,7 +83,7 @@ def stored(home: Path, file: Path | None) -> dict[str, Any]:
     return parsed(file) if file else decoded(home / "graph")
 
 
-@pytest.fixture(params=["notes", "file"])
+@pytest.fixture(params=["notes", pytest.param("file", marks=pytest.mark.folder_home(FILE))])
 def file(request: pytest.FixtureRequest, tmp_path: Path) -> Path | None:
     """The graph file, None for the notes."""
     return tmp_path / "memory.jsonl" if request.param == "file" else None

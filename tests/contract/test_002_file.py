@@ -18,6 +18,7 @@ import pytest
 from commonplace import open_memory
 from commonplace.engine.graphs import opener
 from contract.graph_tools import Nodes
+from contract.home_kinds import FILE
 from contract.mcp_server import Server, environment
 from contract.tables import tables
 from contract.test_002_cases import parsed
@@ -41,6 +42,7 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "place" / "memory.jsonl"
 
 
+@pytest.mark.folder_home(FILE)
 @pytest.mark.promise("002-14.21", "002-14.24")
 def test_a_bad_line_is_a_warning_beside_the_answer_and_on_stderr_once(tmp_path: Path, file: Path) -> None:
     line = json.dumps({"type": "entity", "name": "Ada", "entityType": "p", "observations": [], "createdAt": 1}) + "\n"
@@ -60,6 +62,7 @@ def test_a_bad_line_is_a_warning_beside_the_answer_and_on_stderr_once(tmp_path: 
         assert server.errors().splitlines() == [said, said]  # it was loaded twice
 
 
+@pytest.mark.folder_home(FILE)
 @pytest.mark.promise("002-14.21")
 def test_an_array_is_refused_and_a_resource_does_not_show_it_as_empty(tmp_path: Path, file: Path) -> None:
     file.write_text("[]")
@@ -75,6 +78,7 @@ def test_an_array_is_refused_and_a_resource_does_not_show_it_as_empty(tmp_path: 
     assert file.read_text() == "[]"
 
 
+@pytest.mark.folder_home(FILE)
 @pytest.mark.promise("002-14.22", "002-14.12")
 def test_a_subscriber_is_told_of_changes_by_us_and_by_others_and_a_no_op_leaves_the_file(tmp_path, file):
     with serving(tmp_path, file) as server:
@@ -103,6 +107,7 @@ def test_a_subscriber_is_told_of_changes_by_us_and_by_others_and_a_no_op_leaves_
     assert is_alone(file)
 
 
+@pytest.mark.folder_home(FILE)
 @pytest.mark.promise("002-14.23")
 def test_we_and_a_server_that_rewrites_the_whole_file_take_turns(tmp_path: Path, file: Path) -> None:
     def other_adds(name: str) -> None:
@@ -132,7 +137,7 @@ def test_we_and_a_server_that_rewrites_the_whole_file_take_turns(tmp_path: Path,
 @pytest.mark.promise("002-14.13")
 @pytest.mark.parametrize(
     ("arguments", "env", "there", "place"),
-    TABLES["places"],
+    [pytest.param(*each, marks=() if each[-1] is None else pytest.mark.folder_home(FILE)) for each in TABLES["places"]],
 )
 def test_where_the_graph_file_is_looked_for(tmp_path, monkeypatch, arguments, env, there, place):
     home, user, work = tmp_path / "home", tmp_path / "user", tmp_path / "work"
@@ -161,7 +166,7 @@ def test_where_the_graph_file_is_looked_for(tmp_path, monkeypatch, arguments, en
 
 @pytest.mark.slow
 @pytest.mark.promise("002-14.25")
-@pytest.mark.parametrize("kind", ["notes", "file"])
+@pytest.mark.parametrize("kind", ["notes", pytest.param("file", marks=pytest.mark.folder_home(FILE))])
 def test_calls_in_flight_and_two_processes_lose_nothing_and_see_each_other(tmp_path, file, kind):
     def start(home: str) -> Server:
         return serving(tmp_path / home, file) if kind == "file" else serving_notes(tmp_path / "home")
@@ -234,7 +239,7 @@ for line in sys.stdin:
 
 @pytest.mark.slow
 @pytest.mark.promise("002-14.26")
-@pytest.mark.parametrize("kind", ["notes", "file"])
+@pytest.mark.parametrize("kind", ["notes", pytest.param("file", marks=pytest.mark.folder_home(FILE))])
 def test_twenty_kills_lose_nothing_acknowledged_and_leave_no_call_half_done(tmp_path, file, kind):
     chance = random.Random(11)
     home, places = tmp_path / "home", [file] if kind == "file" else []
@@ -242,7 +247,7 @@ def test_twenty_kills_lose_nothing_acknowledged_and_leave_no_call_half_done(tmp_
         Nodes(memory, **({"open_graph": opener(file)} if places else {})).entity("hub")
     done: dict[str, set[int]] = {"made": set(), "noted": set(), "pid": set(), "dead": set()}
     program = [sys.executable, "-c", WRITER, str(home), *map(str, places)]
-    env = environment(PYTHONPATH=os.pathsep.join(sys.path))
+    env = environment(PYTHONPATH=os.pathsep.join([*sys.path, os.environ.get("PYTHONPATH", "")]))
     with subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env) as writer:
         assert writer.stdin is not None
         assert writer.stdout is not None
@@ -274,6 +279,7 @@ def test_twenty_kills_lose_nothing_acknowledged_and_leave_no_call_half_done(tmp_
         assert {place.name for place in (home / "graph").iterdir()} == {f"{name}.md" for name in {"hub", *names}}
 
 
+@pytest.mark.folder_home(FILE)
 @pytest.mark.promise("002-14.27")
 def test_a_read_only_file_is_read_and_refuses_changes(tmp_path, file, monkeypatch):
     line = '{"type":"entity","name":"Ada","entityType":"","observations":[]}\n'
@@ -295,6 +301,7 @@ def test_a_read_only_file_is_read_and_refuses_changes(tmp_path, file, monkeypatc
     assert file.read_text() == line
 
 
+@pytest.mark.folder_home(FILE)
 @pytest.mark.promise("002-14.14", "002-14.24")
 def test_the_note_tools_of_the_server_find_read_and_walk_the_entities_of_the_file(tmp_path: Path, file: Path) -> None:
     with serving(tmp_path, file, "--tools", "graph,notes") as server:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from contract.home_kinds import BANK
 from contract.mcp_server import Server
 from contract.memory_bank import Ground
 
@@ -18,6 +19,7 @@ def append(server: Server, text: str) -> None:
     server.begin("update", bank_type="project", bank_id="p", target_file="notes/ideas.md", content=text)
 
 
+@pytest.mark.folder_home(BANK)
 @pytest.mark.promise("003-11.4")
 @pytest.mark.parametrize("homes", [("one", "one"), ("one", "two")])
 def test_two_servers_with_forty_appends_each_leave_eighty_blocks(tmp_path: Path, homes: tuple[str, str]) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from contract.home_kinds import notes_below
 from contract.note_tools import put, seen
 from serve.client import OfficialClient
 from serve.process import SECONDS, environment, memory_mcp
@@ -190,7 +191,7 @@ def test_no_string_of_a_caller_leads_out_of_the_home_through_any_face(faces: Fac
     links = [each for each in faces.home.rglob("*") if each.is_symlink()]
     assert links == []
     folders = {"notes", "graph", "banks", "kv", "memories", ".commonplace"}
-    assert {each.name for each in faces.home.iterdir()} == folders
+    assert set(notes_below({each.name: each for each in faces.home.iterdir()})) == folders
     assert {each.name for each in (faces.home / "banks").iterdir()} == {"global", "projects", "code"}
     assert (faces.home / ".commonplace" / "index.db").read_bytes().startswith(b"SQLite format 3")
     found = faces.data("search_notes", query="outside heron", page_size=50)["results"]

@@ -82,7 +82,7 @@ def carried(case: dict[str, Any], way: str) -> bool:
 )
 def test_every_case(way: str, case: dict[str, Any], tmp_path: Path, terminal: Any) -> None:
     store = Store(tmp_path / "home")
-    store.home.mkdir()
+    store.home.mkdir(exist_ok=True)
     if value := case.get("options", {}).get("create_existing"):
         (store.home / "config.yaml").write_text(f"memory_tool:\n  create_existing: {value}\n")
     store.fill(case)

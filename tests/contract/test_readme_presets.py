@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from commonplace.cli.presets import PRESETS
+from contract.home_kinds import BANK, FILE
 from contract.mcp_server import Server
 
 pytestmark = pytest.mark.promise("issue-drop-in")
@@ -32,7 +33,13 @@ def test_every_preset_has_its_line() -> None:
     assert set(entries()) == set(PRESETS) == set(FIRST)
 
 
-@pytest.mark.parametrize("preset", FIRST)
+IN_PLACE = {"server-memory": FILE, "thoughtbox": FILE, "memory-bank": BANK}
+
+
+@pytest.mark.parametrize(
+    "preset",
+    [pytest.param(each, marks=pytest.mark.folder_home(IN_PLACE[each]) if each in IN_PLACE else ()) for each in FIRST],
+)
 def test_the_line_starts_a_server_that_looks_where_it_says(terminal: Any, preset: str) -> None:
     entry = entries()[preset]
     assert entry["command"] == "memory"

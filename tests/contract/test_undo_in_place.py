@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from commonplace import Draft, open_memory
+from contract.home_kinds import VAULT
 from contract.mcp_server import Server
 from contract.note_tools import texts
 
-pytestmark = pytest.mark.promise("issue-undo-in-place")
+pytestmark = [pytest.mark.promise("issue-undo-in-place"), pytest.mark.folder_home(VAULT)]
 
 CONTEXT = "global/default/context.md"
 

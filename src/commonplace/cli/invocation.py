@@ -83,6 +83,8 @@ class Invocation:
                 yield memory
             finally:
                 output.warnings(memory.notices)
+            if memory.settings.url is not None:  # the answer may be from the copy of this machine
+                output.warnings(memory.warnings)
             if memory.has_changed_memories or self.checks_overview:
                 from commonplace.engine.overview import Overview
                 from commonplace.errors import StorageError

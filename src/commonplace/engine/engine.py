@@ -80,7 +80,9 @@ class Engine:
         only: frozenset[str] = frozenset(), serving: bool = False,
     ):  # fmt: skip
         if settings.url is not None and extra:
-            raise ProjectRefused(", ".join(extra), ONLY_SHARED)
+            raise ProjectRefused(
+                ", ".join(each.root if isinstance(each, Store) else str(each) for each in extra.values()), ONLY_SHARED
+            )
         self.settings = settings
         self.clock = clock
         self.layout = Layout(settings.home)

@@ -6,6 +6,9 @@ Python runs this at its start where this folder is on PYTHONPATH; `--home-kind=p
 from __future__ import annotations
 
 import os
+import re
+import stat
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 
 VARIABLE = "COMMONPLACE_HOMES_IN"
@@ -14,32 +17,55 @@ VARIABLE = "COMMONPLACE_HOMES_IN"
 def install(url: str) -> None:
     """From now on homes that would be folders are spaces of the database at `url`, one for each folder.
 
-    What a test put into the folder before it was opened first is moved there. What it writes there by hand later is no
-    truth, as in any replica.
+    What a test put into the folder before it was opened first is moved there. What it writes, moves or removes there by
+    hand later another client commits, before the next call: that is what a hand edit is to notes in a database.
     """
-    from commonplace.config import Settings
+    from commonplace.config import Settings, _File
+    from commonplace.store.layout import Layout
     from commonplace.store.postgres.replica_home import PostgresHome
+    from commonplace.store.postgres.shared_files import SharedFiles
 
-    made, opened, adopting = Settings.__init__, PostgresHome.__init__, [False]
+    ours, adopting, adopted = url, [False], set()
+    made, read = Settings.__init__, _File.settings
+    follow, writing, follow_shared = PostgresHome.follow, PostgresHome.writing, SharedFiles.follow
 
-    def init(self, home, *values, **named):
-        made(self, home, *values, **named)
-        if self.url is None and not adopting[0]:
-            object.__setattr__(self, "url", url)
-            object.__setattr__(self, "space", f"t{sha256(os.path.realpath(home).encode()).hexdigest()[:24]}")
+    def init(self, home, file, url=None, space="", **named):
+        if url is None and not adopting[0]:
+            url, space = ours, space_of(home)
+        made(self, home, file, url, space, **named)
 
-    def open_(self, layout, clock, where, space, **more):
+    def settings(self, home, environ, where=None, space=""):
+        return read(self, home, environ, *((where, space) if where or adopting[0] else (ours, space_of(home))))
+
+    def space_of(home):
+        return f"t{sha256(os.path.realpath(home).encode()).hexdigest()[:24]}"
+
+    def opened(self):
+        layout = Layout(self._places["config.yaml"].parent)
         projects = [place for place in layout.built_in().values() if place.is_dir()]
-        if where == url and not layout.replica.exists() and (projects or layout.config.exists()):
-            adopting[0] = True
-            try:
-                _adopt(layout.root, f"{url}&space={space}")
-            finally:
-                adopting[0] = False
-        opened(self, layout, clock, where, space, **more)
+        if self._url == url and not adopting[0]:
+            if layout.root not in adopted and not layout.replica.exists() and (projects or layout.config.exists()):
+                adopting[0] = True
+                try:
+                    _adopt(layout.root, f"{url}&space={self.space}")
+                finally:
+                    adopting[0] = False
+            adopted.add(layout.root)
+            _share_configuration(self, layout)
+        follow_shared(self)
 
-    Settings.__init__ = init
-    PostgresHome.__init__ = open_
+    def followed(self):
+        _commit_what_was_done_by_hand(self, writing)
+        return follow(self)
+
+    @contextmanager
+    def written(self):
+        _commit_what_was_done_by_hand(self, writing)
+        with writing(self):
+            yield
+
+    Settings.__init__, _File.settings, SharedFiles.follow = init, settings, opened
+    PostgresHome.follow, PostgresHome.writing = followed, written
 
 
 def _adopt(root, address: str) -> None:
@@ -52,6 +78,99 @@ def _adopt(root, address: str) -> None:
             IntoDatabase(memory, address).run(dry_run=False, progress=None)
         except InvalidInput:
             return  # the space has notes: they count
+
+
+def _share_configuration(shared, layout) -> None:
+    from commonplace.errors import DatabaseRefused
+
+    with suppress(DatabaseRefused), shared._threads:
+        shared._database.prepare()
+        here = layout.config.read_bytes() if layout.config.exists() else None
+        if layout.replica.exists() and shared._database.shared_files().get(layout.config.name) != here:
+            with shared._database.sharing():
+                shared._database.put_shared(layout.config.name, here)
+
+
+def _commit_what_was_done_by_hand(home, writing) -> None:
+    from commonplace.clock import stamp
+    from commonplace.errors import Busy, DatabaseAway
+    from commonplace.store.journal import Change
+
+    if home._depth or not home.layout.replica.exists():
+        return
+    with suppress(Busy, DatabaseAway):
+        if not _steps(home):  # nobody is kept waiting for nothing
+            return
+        with writing(home):
+            if steps := _steps(home):
+                number, (about, *_) = home.history.last + 1, (*(each for each in steps if each.do == "put"), *steps)
+                touched = [each.touched() for each in steps]
+                change = Change(number, stamp(home._clock()), "write", about.project, about.path, None, None, touched)
+                home._database.commit(change, steps)
+                home.history.follow(change.dump(), number)
+
+
+def _steps(home) -> list:
+    """What makes the rows of the space what lies in the folder."""
+    from commonplace.store.base import File, Stamp
+    from commonplace.store.change import Step
+    from commonplace.store.layout import TEMP_PREFIX
+
+    known, here = vars(home).setdefault("_known_by_stamp", {}), {}
+    for project, path in home._folder.listed():
+        if TEMP_PREFIX in path or not path.isprintable():
+            continue
+        with suppress(OSError):
+            place = os.path.join(home._folder.root(project), path)
+            here[project, path] = (place, *_content(place, known))
+    with home._database.snapshot() as seen:
+        rows = {(row.project, row.path): (row.kind, row.sha256 or row.link, row.body) for row in seen.rows(-1)}
+    gone, come = [], []
+    for key in sorted(rows, reverse=True):
+        kind, content, body = rows[key]
+        if key not in here or here[key][1] != kind or (kind == "link" and here[key][2] != content):
+            do = {"file": "remove", "folder": "rmdir", "link": "unlink"}[kind]
+            old = File(b"", Stamp(0, 0, 0), content) if do == "remove" else None
+            gone.append(Step(do, key[0], str(home._folder.root(key[0])), key[1], old=old, scope=_scope(body)))
+    for key in sorted(here):
+        place, kind, content, status = here[key]
+        was, before, _ = rows.get(key, ("", None, None))
+        if (was, before) == (kind, content):
+            continue
+        step = Step("put", key[0], str(home._folder.root(key[0])), key[1])
+        if kind == "folder":
+            step.do = "mkdir"
+        elif kind == "link":
+            step.do, step.link = "symlink", content
+        else:
+            with open(place, "rb") as file:
+                step.data = file.read()
+            step.scope = _scope(step.data)
+            step.mode, step.stamp = stat.S_IMODE(status.st_mode), Stamp(status.st_size, status.st_mtime_ns, 0)
+            step.old = File(b"", Stamp(0, 0, 0), before) if was == "file" else None
+        come.append(step)
+    return gone + come
+
+
+def _scope(data: bytes | None) -> str:
+    found = re.search(rb"^scope: *['\"]?([a-z0-9:._-]+)", (data or b"")[:2000], re.MULTILINE)
+    return found[1].decode() if found else "global"
+
+
+def _content(place: str, known: dict) -> tuple:
+    """(kind, SHA-256 or goal, status) of what lies there. Raises OSError for what no row can hold."""
+    status = os.lstat(place)
+    if stat.S_ISDIR(status.st_mode):
+        return "folder", None, status
+    if stat.S_ISLNK(status.st_mode):
+        return "link", os.readlink(place), status
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(place)
+    key = (place, status.st_size, status.st_mtime_ns, status.st_ino, status.st_ctime_ns)
+    if key not in known:
+        with open(place, "rb") as file:
+            known[key] = sha256(file.read()).hexdigest()
+    return "file", known[key], status
 
 
 if given := os.environ.get(VARIABLE):

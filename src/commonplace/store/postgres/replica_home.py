@@ -8,6 +8,7 @@ that dies between the two leaves nothing to repair, and the folder's own redo re
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
@@ -30,6 +31,7 @@ from commonplace.store.home import Home, _Record
 from commonplace.store.inplace import LineChange, LineChanges
 from commonplace.store.journal import ERASE, Change, History, Touched
 from commonplace.store.layout import Layout
+from commonplace.store.path_guard import open_folder
 from commonplace.store.postgres.cold_start import ColdStart
 from commonplace.store.postgres.replica import Key, ReplicaFolder, ReplicaState, boot_id
 from commonplace.store.postgres.replica_access import ReplicaAccess
@@ -334,6 +336,7 @@ class PostgresHome(Home):
         first, steps = changes[0][0], [step for _, each in changes for step in each]
         try:
             try:
+                _check_folders(steps)
                 if not is_prepared:
                     self._prepare(execution, steps, first.number)
                 self._database.commit(changes, logs)
@@ -377,6 +380,16 @@ class PostgresHome(Home):
                         self._folder.put(row)
                 else:
                     self._folder.remove(project, path)
+
+
+def _check_folders(steps: Sequence[Step]) -> None:
+    """Raise what the folder would for a path through a link or a file, of which the rows know nothing."""
+    made = {(step.root, step.path) for step in steps if step.do == "mkdir"}
+    for step in steps:
+        parent = (step.to or step.path).rpartition("/")[0]
+        if (step.root, parent) not in made and os.path.lexists(os.path.join(step.root, parent)):
+            with open_folder(step.root, parent, step.project):
+                pass
 
 
 class _NoLines(LineChanges):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 import sys
@@ -30,8 +31,9 @@ SETTINGS = {
     "tcp_keepalives_idle": "10", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3",
 }  # fmt: skip
 """Plans are made for the one partition; the server notices within 25 s that a machine is gone, and frees its lock."""
+logging.getLogger("psycopg").addHandler(logging.NullHandler())  # what it says on stderr is in our errors
 _REASONS = {
-    "28": "it refuses this user or password", "3D000": "it has no database of this name",
+    "28": "it refuses this user or password", "3D000": "it has no database of this name; make it with createdb",
     "42501": "this user may not do that; see docs/teams.md for the rights it needs",
     "25006": "it is a read-only standby; name the primary, or all servers with target_session_attrs=read-write",
     "53100": "its disk is full", "53300": "all its connections are in use", "53": "it is out of resources",
@@ -149,7 +151,8 @@ def reason_of(error: psycopg.Error) -> str:
             return words
     text = " ".join(str(error).split())
     for sign, words in (("Connection refused", "it refuses connections"), ("timeout", "it does not answer"),
-                        ("too many clients", _REASONS["53300"]), ("password", _REASONS["28"]),
+                        ("too many c", _REASONS["53300"]), ("remaining connection slots", _REASONS["53300"]),
+                        ("password", _REASONS["28"]), ('role "', _REASONS["28"]),
                         ("does not exist", _REASONS["3D000"]), ("not known", "its name is unknown"),
                         ("read-only", _REASONS["25006"])):  # fmt: skip
         if not state and sign in text:

@@ -1,0 +1,54 @@
+"""What tells a home in a folder from one in a database, for tests that run on both: see `--home-kind`."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+from commonplace import Memory, open_memory
+
+
+def in_database() -> bool:
+    """Whether the notes of every home are in a database."""
+    return "COMMONPLACE_HOMES_IN" in os.environ
+
+
+VAULT = "a vault used in place is a folder of one machine; notes in a database refuse it"
+FILE = "a graph file used in place is a file of one machine; notes in a database refuse it"
+BANK = "a folder of banks used in place is one of one machine; notes in a database refuse it"
+DISK = "it is about what a disk or a file refuses; tests/postgres has a server that refuses"
+LINK = "it is about what lies in the folder of copies, such as a link of one machine, and not about notes"
+
+
+def prepared(home: Path) -> Path:
+    """The home, made already if it is in a database: what is then put into it by hand is committed there, all of it."""
+    if in_database():
+        open_memory(home, watch=False).close()
+    return home
+
+
+def notes_below(found: dict[str, Any]) -> dict[str, Any]:
+    """What was found in a home, without what tells people that it is a copy."""
+    return {name: each for name, each in found.items() if not in_database() or name != "README.txt"}
+
+
+def place_for(memory: Memory, name: str, folder: Path) -> Path:
+    """Where a project of this name may be: the folder, or the one of its space."""
+    return memory.home / "projects" / name if in_database() else folder
+
+
+def with_projects(home: Path, **folders: Path) -> dict[str, Any]:
+    """What `open_memory` is to be given so that these folders are projects; in a database, where each is one of its
+    space, the path given leads there."""
+    if not in_database():
+        return {"projects": folders}
+    with open_memory(home, watch=False) as memory:
+        for name, folder in folders.items():
+            own = memory.add_project(name, f"projects/{name}")[0].root
+            if folder.is_dir():
+                own.rmdir()
+                shutil.move(folder, own)
+            folder.symlink_to(own)
+    return {}

@@ -70,7 +70,11 @@ def test_the_index_is_the_same_whoever_read_the_files(
     assert rows(tmp_path / "a") == rows(tmp_path / "b")
 
 
-@pytest.mark.parametrize("program", ["raise SystemExit", "import os; os.read(0, 100); os.write(1, b'no pickle')"])
+OTHER_VERSION = readers._PROGRAM.replace("; answer", "; answer.__globals__['SCHEMA_VERSION'] = 0; answer")
+NO_ANSWER = "import os; os.read(0, 100); os.write(1, b'no pickle')"
+
+
+@pytest.mark.parametrize("program", ["raise SystemExit", NO_ANSWER, OTHER_VERSION])
 def test_without_a_process_that_answers_the_files_are_read_here(
     tmp_path: Path, vault: Path, monkeypatch: pytest.MonkeyPatch, program: str
 ) -> None:

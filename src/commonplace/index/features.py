@@ -14,6 +14,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
+from commonplace.clock import microseconds
+from commonplace.note.model import Note
 from commonplace.text.tokens import flatten, parts, passages, stop_words, tokens, word_count
 
 SHORT = 700
@@ -22,6 +24,8 @@ SHORT = 700
 STEMMED = 1_000_000
 """Characters of a text whose words questions find in other forms; the words themselves are found wherever they are."""
 
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_VOICE_KEYS = ("speaker", "author", "sender", "from")
 _WORD = re.compile(r"[^\W_]+")
 _NAME = r"[^\W\d_][\w.'’-]{0,24}(?: (?![a-z])[^\W\d_][\w.'’-]{0,24}){0,2}"
 _SPEAKER = re.compile(
@@ -46,15 +50,18 @@ class Style(NamedTuple):
     has_time: bool
 
 
-def row(text: str, *, project: int, path: str, source: str | None, day: str, created: int) -> tuple[object, ...]:
-    """The features of a note, as the table has them after its row.
+def row(note: Note, text: str, project: int) -> tuple[object, ...]:
+    """The features of a note, of whose body this `text` is searched, as the table has them after its row.
 
-    `day` (YYYY-MM-DD) is the date of its event, else of its writing; `created` orders the notes of a conversation. Only
-    what somebody is known to have said belongs to one.
+    Its day is that of its event as far as it is written so, else of its writing, whose time orders the notes of a
+    conversation. Only what somebody is known to have said belongs to one.
     """
-    style = style_of(text, source)
-    conversation = None if style.speaker is None else conversation_id(project, path, day)
-    return (conversation, created, style.speaker, day, *style[1:], len(text) > SHORT)
+    voice = next((note.header[key] for key in _VOICE_KEYS if isinstance(note.header.get(key), str)), None)
+    style = style_of(text, voice or note.source)
+    written = (note.date or "").strip()[:10]
+    day = written if _DAY.fullmatch(written) else note.created.date().isoformat()
+    conversation = None if style.speaker is None else conversation_id(project, note.path, day)
+    return (conversation, microseconds(note.created), style.speaker, day, *style[1:], len(text) > SHORT)
 
 
 def style_of(text: str, source: str | None = None) -> Style:

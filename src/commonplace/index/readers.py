@@ -17,6 +17,7 @@ from contextlib import suppress
 from queue import SimpleQueue
 
 from commonplace.errors import CommonplaceError
+from commonplace.index.database import SCHEMA_VERSION
 from commonplace.index.writer import Prepared, prepare
 from commonplace.store.folder import FolderStore
 
@@ -41,7 +42,7 @@ class Readers:
                 )  # fmt: skip
                 self._processes.append(process)
                 self._idle.put(process)
-                pickle.dump((store, suspicious, project), process.stdin)  # type: ignore[arg-type]
+                pickle.dump((SCHEMA_VERSION, store, suspicious, project), process.stdin)  # type: ignore[arg-type]
         self._threads = ThreadPoolExecutor(max(1, count))
 
     def __enter__(self) -> Readers:
@@ -74,8 +75,10 @@ class Readers:
             pickle.dump(paths, process.stdin)  # type: ignore[arg-type]
             process.stdin.flush()  # type: ignore[union-attr]
             return pickle.load(process.stdout)  # type: ignore[arg-type]
-        except (OSError, EOFError, ValueError, pickle.PickleError):
-            return []  # it died
+        except (OSError, EOFError, ValueError, pickle.PickleError, AttributeError, ImportError, IndexError):
+            process.kill()  # it died, or is of another version of this program
+            process.wait()
+            return []
         finally:
             self._idle.put(process)
 
@@ -83,8 +86,8 @@ class Readers:
 def answer() -> None:
     """What such a process does: read the files whose paths stand in its input, until that ends."""
     with suppress(EOFError, BrokenPipeError):
-        store, suspicious, project = pickle.load(sys.stdin.buffer)
-        while True:
+        version, store, suspicious, project = pickle.load(sys.stdin.buffer)
+        while version == SCHEMA_VERSION:  # else this program was exchanged while the other process ran
             found = (_read(store, suspicious, project, path) for path in pickle.load(sys.stdin.buffer))
             pickle.dump([each for each in found if each], sys.stdout.buffer, pickle.HIGHEST_PROTOCOL)
             sys.stdout.buffer.flush()

@@ -41,8 +41,6 @@ takes longer than the one before."""
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
 _NUMBERED = re.compile(r"(.+)-([1-9]\d*)")
-_DAY = re.compile(r"\d{4}-\d\d-\d\d")
-_VOICE_KEYS = ("speaker", "author", "sender", "from")
 
 _COLUMNS = ("body, title, headings, tags, address, facet", "title, headings, tags, facet")
 _TABLES = {
@@ -255,26 +253,28 @@ def prepare(note: Note, stamp: Stamp, project: int, permalink: str | None = None
     text, warnings = searched(body), note.warnings
     if len(text) < len(body):
         warnings = [*warnings, f"partly_read: words after {len(text):,} characters are not searched. Split the note."]
-    own, aliases, created = note.own_permalink, _list(note.aliases), microseconds(note.created)
+    own, aliases = note.own_permalink, _list(note.aliases)
     in_note = (
         project, note.path, note.id, note.title, note.type, permalink, own, base, etag, *stamp,
-        created, microseconds(note.changed), _moment(note.updated), note.date, note.phase,
+        microseconds(note.created), microseconds(note.changed), _moment(note.updated), note.date, note.phase,
         note.category, note.scope, note.source, _moment(note.expires), note.access_count, note.version, note.locked,
         _list(note.tags), aliases, _list(note.links), _list(warnings),
         *validity.span(note), _list(note.suspicious), _provenance(note.provenance),
     )  # fmt: skip
     headings = "\n".join([heading.text for heading in note.headings])
-    tags = " ".join(dict.fromkeys(_tag_words(note)))
+    tags = [*note.tags]
+    for seen in note.observations:
+        tags += [*seen.tags, seen.category] if seen.category else seen.tags
     header = None if "---" in front else _json(note.header)
     places = passages(text[:PLACED]) if len(text) >= LONG_TEXT else []
     facet = facet_text(note, project)
-    known = _Indexed(0, note.path, note.title, permalink, own, base, aliases, headings, tags, facet, len(places), text)
+    known = _Indexed(0, note.path, note.title, permalink, own, base, aliases, headings, " ".join(dict.fromkeys(tags)),
+                     facet, len(places), text)  # fmt: skip
     words, names = _words(note.project, known)
-    feature = features.row(text, project=project, path=note.path, source=_voice(note), day=_day(note), created=created)
     tables: dict[str, list[tuple[Any, ...]]] = {
         "note": [in_note], "note_fts": [words], "name_fts": [names],
-        "text": [(front, header, headings, tags, facet, len(places), folds_to_ascii(body), body)],
-        "stem_fts": [(_stem_words(words, text),)], "feature": [feature],
+        "text": [(front, header, headings, known.tags, facet, len(places), folds_to_ascii(body), body)],
+        "stem_fts": [(_stem_words(words, text),)], "feature": [features.row(note, text, project)],
         "note_fold": [(one,) for one in _keys(note.project, known)], "link": _links(note),
         "superseded": [(one,) for one in dict.fromkeys(note.supersedes)],
     }  # fmt: skip
@@ -405,17 +405,6 @@ def _stem_words(words: tuple[str, ...], text: str) -> str:
     return features.stem_text([*names, body if len(text) <= STEMMED else fts_text(text[:STEMMED])], facet)
 
 
-def _voice(note: Note) -> str | None:
-    named = next((note.header[key] for key in _VOICE_KEYS if isinstance(note.header.get(key), str)), None)
-    return named or note.source
-
-
-def _day(note: Note) -> str:
-    """The day of the note's event, as far as it is written so; else the day it was written."""
-    written = (note.date or "").strip()[:10]
-    return written if _DAY.fullmatch(written) else note.created.date().isoformat()
-
-
 def _address(project: str, path: str, permalink: str) -> str:
     """The path, and the permalink where it says more than the path (both without the project)."""
     tail = permalink.removeprefix(f"{lead(project)}/")
@@ -426,12 +415,6 @@ def _address(project: str, path: str, permalink: str) -> str:
 def _keys(project: str, old: _Indexed) -> set[str]:
     first = first_line_of(project, old.text)
     return keys_of(project, old.path, old.permalink, (old.title, *_from_list(old.aliases)), first)
-
-
-def _tag_words(note: Note) -> Iterable[str]:
-    yield from note.tags
-    for seen in note.observations:
-        yield from (*seen.tags, *filter(None, [seen.category]))
 
 
 def _moment(moment: datetime | None) -> int | None:

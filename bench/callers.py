@@ -84,10 +84,10 @@ def _measured(way: str, home: Path, given: argparse.Namespace) -> int:
             assert daemon.stdout is not None
             found = re.search(r"http://[^,]*", daemon.stdout.readline())
             assert found is not None
-            served = [_http(found[0], secret) if kind == "http" else _socket(home)] * given.callers
+            served = [_http(found[0], secret) if kind == "http" else connect_socket(home)] * given.callers
             connects = served + (processes if kind == "mixed" else [])
         before = _processor_seconds(daemon)
-        times, kept, refused = asyncio.run(_crowd(connects, given))
+        times, kept, refused = asyncio.run(crowd(connects, given))
         cpu = 1e3 * (_processor_seconds(daemon) - before) / len(times)
     finally:
         if daemon is not None:
@@ -134,7 +134,7 @@ def _raw(way: str, folder: Path, given: argparse.Namespace) -> int:
     return 0
 
 
-async def _crowd(connects: Sequence[Connect], given: argparse.Namespace) -> tuple[list[float], list[str], int]:
+async def crowd(connects: Sequence[Connect], given: argparse.Namespace) -> tuple[list[float], list[str], int]:
     """The milliseconds of all calls, the titles whose writing was acknowledged, and how many calls were refused."""
     times: list[float] = []
     kept: list[str] = []
@@ -195,7 +195,7 @@ def _http(url: str, secret: str):
     return connect
 
 
-def _socket(home: Path):
+def connect_socket(home: Path):
     @asynccontextmanager
     async def connect():
         reader, writer = await asyncio.open_unix_connection(str(home / "memory.sock"), limit=1 << 22)

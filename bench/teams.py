@@ -1,36 +1,47 @@
 """Notes in PostgreSQL beside notes in a folder, in one run: what a call takes, and what replicas and spaces cost.
 
-    python bench/teams.py [--notes 10000] [--parts calls,clients,lag,spaces,cold] [--seconds 60] [--spaces 1,10,100]
+    python bench/teams.py [--notes 10000] [--parts calls,writers,clients,lag,spaces,move,cold] [--spaces 1,10,100]
 
 `calls`: write, read, search and list on both, by turns, in processor time of this process (the server's is not in it)
-and by the clock. `clients`: `--replicas` processes with `--clients` threads together, one call of five a new note; then
-every acknowledged note is looked for. `lag`: from the acknowledgement on one replica to the end of a read that shows
-it on another, the read begun at once. `spaces`: so many spaces of `--each` notes; search in one of them, and what each
-costs on disk. `cold`: a new replica of `--cold` notes until its first search. The server is one of its own (or
-MEMORY_TEST_PG_URL), with its syncs on. All in temporary folders.
+and by the clock. `writers`: callers of the sockets of one server and of `--replicas`, who only write, on a folder and
+in PostgreSQL; `--beside SRC` measures another version's `src` by turns. `clients`: `--replicas` processes with
+`--clients` threads together, one call of five a new note; then every acknowledged note is looked for. `lag`: from the
+acknowledgement on one replica to the end of a read that shows it on another, the read begun at once. `spaces`: so many
+spaces of `--each` notes; calls on one of them beside one alone on its server, and what each costs on disk. `move`: a
+folder of `--cold` notes into the database. `cold`: a new replica of as many until its first search. The
+server is one of its own (or MEMORY_TEST_PG_URL), with its syncs on. All in temporary folders.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import multiprocessing
 import os
+import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from statistics import median
+from uuid import uuid4
 
 HERE = Path(__file__).resolve().parent
 for place in (HERE, HERE.parent / "src", HERE.parent / "tests"):
     if str(place) not in sys.path:
         sys.path.insert(0, str(place))
 
+import callers  # noqa: E402
 from commonplace import Draft, Memory, open_memory  # noqa: E402
 from commonplace.errors import CommonplaceError  # noqa: E402
+from commonplace.store.base import sha256  # noqa: E402
+from commonplace.store.journal import Change  # noqa: E402
+from commonplace.store.postgres.space_database import SpaceDatabase  # noqa: E402
 from commonplace.transfer.home_move import move  # noqa: E402
 from postgres.server import served  # noqa: E402
 from vault import rare_word  # noqa: E402
@@ -54,9 +65,13 @@ def filled(memory: Memory, count: int) -> Memory:
     return memory
 
 
+def _address(url: str, space: str) -> str:
+    return f"{url}&space={space}" if "?" in url else f"{url}?space={space}"
+
+
 def opened(url: str, space: str, cache: Path) -> Memory:
     os.environ["XDG_CACHE_HOME"] = str(cache)
-    return open_memory(f"{url}&space={space}" if "?" in url else f"{url}?space={space}")
+    return open_memory(_address(url, space))
 
 
 def measured(run: Callable[[int], object], times: int) -> tuple[float, float, float]:
@@ -119,6 +134,54 @@ def _call(memory: Memory, random: Random, title: str, number: int, count: int, w
         memory.read(_place(random.randrange(count)))
     else:
         memory.list(limit=20)
+
+
+@contextmanager
+def _daemon(home: str, source: Path, cache: Path) -> Iterator[Path]:
+    """A `memory serve` of this version of the source. Yields its home, where its socket is."""
+    environment = os.environ | {"PYTHONPATH": str(source), "XDG_CACHE_HOME": str(cache)}
+    command = [sys.executable, "-m", "commonplace", "serve", "--home", home, "--interval", "1h",
+               "--http", "127.0.0.1:0"]  # fmt: skip
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                               text=True)  # fmt: skip
+    try:
+        assert process.stdout is not None
+        process.stdout.readline()
+        (socket,) = [Path(home).joinpath("memory.sock"), *cache.rglob("memory.sock")][-1:]
+        yield socket.parent
+    finally:
+        process.terminate()
+        process.wait(60)
+
+
+def writers(url: str, folder: Path, given: argparse.Namespace) -> None:
+    print(f"\n{'writers for ' + str(given.burst) + ' s':<24}{'':<12}{'a second':>10}{'median ms':>10}{'p95':>8}"
+          f"{'written':>9}{'lost':>6}{'refused':>8}")  # fmt: skip
+    versions = {"now": HERE.parent / "src"} | ({"before": given.beside} if given.beside else {})
+    for replicas, many in ((1, 1), (1, 20), (1, 100), (given.replicas, given.clients)):
+        for version, source in versions.items():
+            for kind in ("folder", "PostgreSQL"):
+                name = f"{kind[0]}{replicas}x{many}-{version}".lower()
+                homes = [str(folder / name)] if kind == "folder" else [_address(url, name)] * replicas
+                if len(homes) == replicas:
+                    _write_all(f"{replicas} x {many} {kind}", version, homes, source, folder / f"c-{name}",
+                               argparse.Namespace(every=1, pause=0, seconds=given.burst, callers=many))  # fmt: skip
+
+
+def _write_all(
+    title: str, version: str, homes: Sequence[str], source: Path, cache: Path, given: argparse.Namespace
+) -> None:
+    with ExitStack() as stack:
+        served = [stack.enter_context(_daemon(home, source, cache / str(at))) for at, home in enumerate(homes)]
+        connects = [callers.connect_socket(home) for home in served for _ in range(given.callers)]
+        times, kept, refused = asyncio.run(callers.crowd(connects, given))
+    os.environ["XDG_CACHE_HOME"] = str(cache / "after")
+    with open_memory(homes[0]) as memory:
+        titles = [note.title for note in memory.list(limit=0)[0]]
+    times.sort()
+    lost = len({f"New {each}" for each in kept} - {*titles}) + len(titles) - len({*titles})
+    print(f"{title:<24}{version:<12}{len(kept) / given.seconds:>10.0f}{median(times):>10.1f}"
+          f"{times[int(len(times) * 0.95)]:>8.0f}{len(kept):>9,}{lost:>6}{refused:>8}", flush=True)  # fmt: skip
 
 
 def _replica(url: str, cache: Path, name: str, clients: int, seconds: float, count: int, answer) -> None:
@@ -189,32 +252,88 @@ def _size(folder: Path) -> int:
     return sum(each.stat().st_size for each in folder.rglob("*") if each.is_file())
 
 
+def _rows(count: int, space: Path) -> tuple[str, str]:
+    """What `count` notes written one by one are in the tables, as COPY takes it: notes and journal. They are made from
+    two that are really written."""
+    with open_memory(space) as memory:
+        memory.write(draft(51))  # makes the folder
+        memory.write(draft(1))
+    change = Change.load((space / ".commonplace/history/journal.jsonl").read_bytes().splitlines()[-1])
+    text = (space / _place(1)).read_text()
+    notes, journal = [], []
+    for number in range(1, count + 1):
+        body = text.replace(rare_word(1), rare_word(number)).replace("f1/note-1", f"f{number % 50}/note-{number}")
+        data = body.replace("Note 1", f"Note {number}").encode()
+        digest, (touched,) = sha256(data), (each for each in change.files if each.do == "put")
+        path = _place(number).removeprefix("notes/")
+        files = [replace(touched, path=path, new=digest, size=len(data))]
+        line = replace(change, number=number, path=path, files=files).dump()
+        notes.append(f"@\tnotes\t{path}\tfile\t\\\\x{data.hex()}\t{digest}\t384\t{time.time_ns()}\t{number}\n")
+        journal.append(f"@\t{number}\t{uuid4()}\t{change.time}\t\\\\x{line.hex()}\n")
+    return "".join(notes), "".join(journal)
+
+
+def _fill_space(url: str, name: str, notes: str, journal: str) -> None:
+    """The rows into the partitions of a new space, past the lock and the index, which have no part in it."""
+    database, suffix = SpaceDatabase(url, name), sha256(name.encode())[:12]
+    database.prepare()
+    db = database._db
+    with db.transaction(), db.cursor() as cursor:
+        for table, columns, rows in (
+            ("note", "space, project, path, kind, body, sha256, mode, changed_ns, number", notes),
+            ("journal", "space, number, id, at, line", journal),
+        ):
+            with cursor.copy(f"copy commonplace.{table}_{suffix} ({columns}) from stdin") as copy:
+                copy.write(rows.replace("@\t", f"{name}\t"))
+        db.execute("update commonplace.space set last = %s where name = %s", [journal.count("\n"), name])
+    db.execute(f"vacuum analyze commonplace.note_{suffix}, commonplace.journal_{suffix}")
+    database.close()
+
+
 def spaces(url: str, folder: Path, given: argparse.Namespace) -> None:
-    head = ("search ms", "write ms", "database MB", "a space KB", "a note bytes", "of text")
-    print(f"\nspaces of {given.each:,} notes" + "".join(f"{each:>14}" for each in head))
-    made, base = 0, None
-    text = len(draft(0).text) + 100
-    for many in map(int, given.spaces.split(",")):
-        while made < many:
-            with opened(url, f"many-{made}", folder / "a") as memory:
-                if base is None:
-                    base = _database_size(url)
-                for first in range(0, given.each, BATCH):
-                    memory.write_many([draft(at) for at in range(first, min(first + BATCH, given.each))])
-            made += 1
-        with opened(url, f"many-{made // 2}", folder / "a") as memory:
-            memory.search("begin")
-            find = measured(lambda at: memory.search(rare_word(at * 11 % given.each)), 100)[0]
-            write = measured(lambda at: memory.write(draft(2_000_000 + at)), 40)[0]
-        grown = _database_size(url) - (base or 0)
-        row = (find, write, grown / 1e6, grown / many / 1e3, grown / many / given.each, text)
-        print(f"{many:>22}" + "".join(f"{each:>14,.1f}" for each in row), flush=True)
+    """One space among many beside one that is alone on a server of its own, by turns."""
+    notes, journal = _rows(given.each, folder / "rows")
+    made = 0
+    SpaceDatabase(url, "first").prepare()
+    with served(durable=True) as alone:
+        _fill_space(alone, "alone", notes, journal)
+        base = _database_size(url)
+        with opened(alone, "alone", folder / "alone") as single:
+            for many in map(int, given.spaces.split(",")):
+                for at in range(made, many):
+                    _fill_space(url, f"many-{at}", notes, journal)
+                made, grown = many, _database_size(url) - base
+                print(f"\n{many} spaces of {given.each:,} notes: {grown / 1e6:,.0f} MB, {grown / many / 1e3:,.0f} KB a "
+                      f"space, {grown / many / given.each:,.0f} bytes a note", flush=True)  # fmt: skip
+                start = time.perf_counter()
+                with opened(url, f"many-{many // 2}", folder / f"of-{many}") as one:
+                    one.search("begin")
+                    print(f"{'':<24}alone: median    cpu   one of {many:>3}: median    cpu ms   (first search after "
+                          f"{time.perf_counter() - start:.1f} s)")  # fmt: skip
+                    _by_turns(single, one, given.each)
     with opened(url, "empty", folder / "a"):
         pass
     before = _database_size(url)
     for at in range(20):
         opened(url, f"empty-{at}", folder / "a").close()
     print(f"an empty space: {(_database_size(url) - before) / 20 / 1e3:.0f} KB")
+
+
+def _by_turns(single: Memory, one: Memory, count: int) -> None:
+    single.search("begin")
+    turns: list[tuple[str, int, Callable[[Memory, int], object]]] = [
+        ("search", 200, lambda memory, at: memory.search(rare_word(at * 11 % count))),
+        ("read", 200, lambda memory, at: memory.read(_place(1 + at * 7 % count))),
+        ("write", 100, lambda memory, at: memory.write(Draft(f"{WORDS} {uuid4()}", title=str(uuid4())))),
+    ]
+    for name, times, call in turns:
+        found = []
+        for _ in range(5):
+            for memory in (single, one):
+                found.append(measured(lambda at, memory=memory: call(memory, at), times // 5))  # noqa: B023
+        row = [median(each[at] for each in found[which::2]) for which in (0, 1) for at in (0, 2)]
+        print(f"{name:<24}{row[0]:>13.2f}{row[1]:>7.2f}{row[2]:>20.2f}{row[3]:>7.2f}{row[2] / row[0]:>10.2f} times, "
+              f"{row[3] / row[1]:.2f} of cpu", flush=True)  # fmt: skip
 
 
 def _database_size(url: str) -> int:
@@ -224,7 +343,7 @@ def _database_size(url: str) -> int:
         return int(db.execute("select pg_database_size(current_database())").fetchall()[0][0])
 
 
-def cold(url: str, folder: Path, given: argparse.Namespace) -> None:
+def moving(url: str, folder: Path, given: argparse.Namespace) -> None:
     with open_memory(folder / "large") as memory:
         memory.write(draft(0))
     for at in range(1, given.cold):  # by hand: what is measured comes after
@@ -232,28 +351,45 @@ def cold(url: str, folder: Path, given: argparse.Namespace) -> None:
         place.parent.mkdir(exist_ok=True, parents=True)
         place.write_text(f"---\ntitle: Note {at}\n---\n{draft(at).text}\n")
     start = time.perf_counter()
-    moved = move(str(folder / "large"), f"{url}&space=cold" if "?" in url else f"{url}?space=cold")
+    moved = move(str(folder / "large"), _address(url, "moved"))
     took = time.perf_counter() - start
-    print(f"\nmoved {moved.files:,} files and {moved.changes:,} changes into the database: {took:.1f} s")
+    print(f"\nmoved {moved.files:,} files and {moved.changes:,} changes into the database: {took:.1f} s", flush=True)
+
+
+def cold(url: str, folder: Path, given: argparse.Namespace) -> None:
+    _fill_space(url, "cold", *_rows(given.cold, folder / "cold-rows"))
+    os.environ["XDG_CACHE_HOME"] = str(folder / "new")
     start, used = time.perf_counter(), time.process_time()
-    with opened(url, "cold", folder / "new") as memory:
+    with open_memory(_address(url, "cold"), serving=True) as memory:
         memory.search(rare_word(7))
-        first = time.perf_counter() - start
+        first, said = time.perf_counter() - start, memory.warnings
         while memory.lag():
             time.sleep(0.05)
+            if time.perf_counter() - start > 10 * first + 5 and len(said) < 2:
+                memory.search(rare_word(7))
+                said += memory.warnings
         filled_after = time.perf_counter() - start
         assert memory.search(rare_word(7)).total
         ready = time.perf_counter() - start
     used, size = time.process_time() - used, _size(folder / "new") / 1e6
-    print(f"a new replica of {given.cold:,} notes: answers after {first:.1f} s, all notes after {filled_after:.1f}, "
-          f"found after {ready:.1f} s ({used:.1f} s of processor); {size:.0f} MB on its disk")  # fmt: skip
+    print(f"\na new replica of {given.cold:,} notes: answers after {first:.1f} s, all notes after {filled_after:.1f}, "
+          f"found after {ready:.1f} s ({used:.1f} s of processor); {size:.0f} MB on its disk; meanwhile it says:",
+          *said, sep="\n  ")  # fmt: skip
     start = time.perf_counter()
     with opened(url, "cold", folder / "new") as memory:
         memory.search(rare_word(7))
     print(f"the same replica opened again and searched: {time.perf_counter() - start:.2f} s", flush=True)
 
 
-PARTS = {"calls": calls, "clients": clients, "lag": lag, "spaces": spaces, "cold": cold}
+PARTS = {
+    "calls": calls,
+    "writers": writers,
+    "clients": clients,
+    "lag": lag,
+    "spaces": spaces,
+    "move": moving,
+    "cold": cold,
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -264,8 +400,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=60.0, help="for how long clients call [60]")
     parser.add_argument("--clients", type=int, default=100, help="clients together [100]")
     parser.add_argument("--replicas", type=int, default=3, help="replicas at once [3]")
+    parser.add_argument("--burst", type=float, default=8.0, help="seconds writers write [8]")
+    parser.add_argument("--beside", type=Path, help="the src folder of another version, for writers")
     parser.add_argument("--spaces", default="1,10,100", help="how many spaces, one after another [1,10,100]")
-    parser.add_argument("--each", type=int, default=1000, help="notes in each of them [1000]")
+    parser.add_argument("--each", type=int, default=10_000, help="notes in each of them [10000]")
     parser.add_argument("--cold", type=int, default=100_000, help="notes of a cold start [100000]")
     given = parser.parse_args(arguments)
     with served(durable=True) as url, tempfile.TemporaryDirectory(prefix="commonplace-bench-") as folder:

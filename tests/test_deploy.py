@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +65,23 @@ def test_every_command_is_one_there_is(words):
     check_command(words)
 
 
+def test_compose_itself_takes_the_file():
+    command = ["docker", "compose", "--file", str(DEPLOY / "compose.yaml"), "--profile", "mirror"]
+    if shutil.which("docker") is None or subprocess.run([*command[:2], "version"], capture_output=True).returncode:
+        pytest.skip("needs docker with its plugin compose")
+    environment = os.environ | {"POSTGRES_PASSWORD": "x"}
+    ran = subprocess.run([*command, "config", "--format", "json"], env=environment, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout)["services"].keys() == COMPOSE["services"].keys()
+
+
+@pytest.mark.parametrize("version", ["1.28", "1.34"])
+def test_the_manifest_fits_the_schemas_of_kubernetes(version: str):
+    schemas = pytest.importorskip("kubernetes_validate", reason="needs the package kubernetes-validate")
+    for each in documents("kubernetes.yaml"):
+        schemas.validate(each, version, strict=True)
+
+
 def test_every_service_of_compose_refers_to_what_is_there():
     services = COMPOSE["services"]
     for name, each in services.items():
@@ -68,9 +89,12 @@ def test_every_service_of_compose_refers_to_what_is_there():
         for other, how in each.get("depends_on", {}).items():
             assert how["condition"] != "service_healthy" or "healthcheck" in services[other]
         volumes = {volume.partition(":")[0] for volume in each.get("volumes", ())}
-        assert volumes <= COMPOSE["volumes"].keys()
+        files = {volume for volume in volumes if volume.startswith("./")}
+        assert all((DEPLOY / file).is_file() for file in files)
+        assert volumes - files <= COMPOSE["volumes"].keys()
         assert "image" in each
-    used = [volume.partition(":")[0] for each in services.values() for volume in each.get("volumes", ())]
+    used = [volume.partition(":")[0] for each in services.values() for volume in each.get("volumes", ())
+            if not volume.startswith("./")]  # fmt: skip
     assert sorted(used) == sorted({*used}) == sorted(COMPOSE["volumes"])
     assert (DEPLOY / services["memory"]["build"]["context"] / services["memory"]["build"]["dockerfile"]).is_file()
 
@@ -80,10 +104,12 @@ def test_the_database_of_compose_is_the_one_its_servers_call():
     own = services["postgres"]["environment"]
     for name in ("memory", "mirror"):
         environment = services[name]["environment"]
-        home = f"postgresql://{own['POSTGRES_USER']}@postgres/{own['POSTGRES_DB']}?space="
-        assert environment["MEMORY_HOME"].startswith(home)
+        assert environment["MEMORY_HOME"].startswith("postgresql://memory@postgres/memory?space=")
         assert environment["PGPASSWORD"] == own["POSTGRES_PASSWORD"]
     assert own["POSTGRES_PASSWORD"].startswith("${POSTGRES_PASSWORD:?")
+    assert own["POSTGRES_USER"] != "memory"  # the image makes that one a superuser
+    (made,) = [line for line in (DEPLOY / "role.sh").read_text().splitlines() if line.startswith("create role")]
+    assert made.startswith("create role memory login nosuperuser nobypassrls password")
     assert "ports" not in services["postgres"]
     assert all(each.startswith("127.0.0.1:") for each in services["memory"]["ports"])
 

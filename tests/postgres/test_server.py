@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -11,8 +12,14 @@ import psycopg
 import pytest
 
 from commonplace import Draft, open_memory
+from commonplace.clock import wait_for
+from commonplace.engine.doctor import examine
 from commonplace.errors import ConfigError, DatabaseAway, DatabaseRefused
+from commonplace.store.postgres.server_connection import SETTINGS, Connection
 from commonplace.store.postgres.space_database import SCHEMA, SpaceDatabase
+from commonplace.store.postgres.statements import SqlStatement
+from postgres.conftest import Replica
+from postgres.server import admin_of
 from postgres.test_commits import cut
 
 
@@ -126,6 +133,69 @@ def test_without_a_server_and_without_copies_the_error_names_the_server(door: tu
     link.unlink()
     with pytest.raises(DatabaseAway, match=r"team\) cannot be reached"):
         open_memory(url)
+
+
+def test_doctor_names_a_role_that_row_level_security_does_not_hold_and_the_remedy(space: str):
+    if os.environ.get("MEMORY_TEST_PG_URL"):
+        pytest.skip("the superuser of that server is not ours")
+    with open_memory(space) as memory:
+        assert "weak_role" not in {each.code for each in examine(memory)}
+    with open_memory(admin_of(space)) as memory:
+        (found,) = [each for each in examine(memory) if each.code == "weak_role"]
+    assert found.level == "warning"
+    assert "the role postgres" in found.text
+    assert "CREATE ROLE" in found.text
+    assert "NOBYPASSRLS" in found.text
+
+
+def test_a_statement_that_takes_too_long_changes_nothing_and_says_what_to_look_at(
+    replica: Replica, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(Connection, "settings", SETTINGS | {"statement_timeout": "50ms"})
+    a = replica("a")
+    commit = SpaceDatabase._transaction
+
+    def slow(self: SpaceDatabase, statements: Sequence[SqlStatement]) -> None:
+        commit(self, [*statements, SqlStatement("select pg_sleep(5)", [])])
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SpaceDatabase, "_transaction", slow)
+        with pytest.raises(DatabaseRefused, match=r"pg_stat_activity.* Nothing was changed"):
+            a.write(Draft("x", title="N"))
+    a.write(Draft("x", title="N"))
+    assert [each.number for each in a.log()] == [1]
+
+
+def test_a_table_that_somebody_keeps_locked_is_an_error_that_says_how_to_find_them(
+    replica: Replica, database: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(Connection, "settings", SETTINGS | {"lock_timeout": "50ms"})
+    a = replica("a")
+    with connected(database, a.settings.space) as db:
+        with db.transaction():
+            db.execute("lock table commonplace.journal")
+            with pytest.raises(DatabaseRefused, match="pg_locks"):
+                a.write(Draft("x", title="N"))
+        assert a.list()[1] == 0
+        a.write(Draft("x", title="N"))
+
+
+def test_a_transaction_left_idle_is_ended_by_the_server_and_the_next_question_is_answered(
+    replica: Replica, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(Connection, "settings", SETTINGS | {"idle_in_transaction_session_timeout": "50ms"})
+    a = replica("a")
+    database = SpaceDatabase(a.settings.url or "", a.settings.space)
+
+    def slowly() -> None:
+        with database.snapshot() as seen:
+            wait_for(lambda: False, 0.5)
+            seen.state()
+
+    with pytest.raises(DatabaseAway, match=r"in a transaction, so it was ended"):
+        slowly()
+    assert database.newest().last == 0
+    database.close()
 
 
 @pytest.mark.parametrize("address", ["postgresql://h/db?space=No%20Space", "postgresql://[h/db"])

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
 
 import pytest
 
 from commonplace import Draft, open_memory
+from commonplace.engine.upkeep import Upkeep
 from commonplace.errors import ConfigError, DatabaseAway, InvalidInput, ProjectRefused
 from commonplace.serve.auth import Access
 from conftest import Terminal
 from postgres.conftest import Replica
+from postgres.test_commits import intercept
+from postgres.test_server import connected
 
 
 def test_a_token_is_good_and_revoked_on_every_replica_at_once(replica: Replica):
@@ -81,8 +86,6 @@ def test_reads_are_counted_over_all_replicas_and_folded_once(replica: Replica):
     c = replica("c")
     assert c.read(note.id, count=False).access_count == 3
     c.upkeep()
-    from commonplace.engine.upkeep import Upkeep
-
     Upkeep(c).fold()
     assert c.read(note.id, count=False).access_count == 3
     assert b"access_count: 3" in (c.home / "categories" / note.path).read_bytes()
@@ -99,6 +102,48 @@ def test_reads_are_sent_once_however_often_they_are_exchanged(replica: Replica):
     assert a.read(note.id, count=False).access_count == 3
     a.close()
     assert replica("b").read(note.id, count=False).access_count == 3
+
+
+@pytest.mark.slow
+def test_reads_are_counted_once_by_a_process_killed_before_any_statement(space: str, replica: Replica, tmp_path: Path):
+    note = replica("b").write(Draft("tea", project="categories", category="preferences"))
+    number, read, is_done = 0, 0, False
+    while not is_done:
+        number, read = number + 1, read + 1
+        child = os.fork()
+        if child == 0:
+            try:
+                os.environ["XDG_CACHE_HOME"] = str(tmp_path / "cache" / "a")
+                with open_memory(space) as a:
+                    a.read(note.id)
+                    die_before(number)
+                    a.engine.access.exchange(now=True)
+                    Upkeep(a).fold()
+                    os._exit(0)
+            finally:
+                os._exit(1)
+        is_done = os.waitpid(child, 0)[1] == 0
+        a = replica("a")
+        a.engine.access.exchange(now=True)
+        assert a.read(note.id, count=False).access_count == read, number
+        a.close()
+    assert 10 < number < 80
+    with connected(space.partition("&space")[0], a.settings.space) as db:
+        left = db.execute("select count(*) from commonplace.counted").fetchone()
+        assert left is not None
+        assert left[0] <= 2  # a process died before it had forgotten its mark
+
+
+def die_before(number: int) -> None:
+    left = number
+
+    def before(_: str) -> None:
+        nonlocal left
+        left -= 1
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    intercept(pytest.MonkeyPatch(), before, lambda _: None)
 
 
 def test_a_replica_says_how_far_behind_it_is_and_that_it_cannot_ask(replica: Replica, monkeypatch: pytest.MonkeyPatch):

@@ -62,6 +62,8 @@ def examine(memory: ReadVerbs) -> list[Finding]:
             found = [*_unfinished(engine), *_erasing(engine), _damaged(), *_notes(memory)]
         name, warnings = engine.settings.file.name, engine.settings.warnings
         found += [Finding("warning", "bad_config", name, warning) for warning in warnings]
+        if trouble := engine.home.trouble():
+            found.append(Finding("warning", "weak_role", engine.settings.space, trouble))
         found += [*_lock(engine), *_temps(engine), *_permissions(engine), *_graph_files(engine)]
     order = ("error", "warning", "info")
     return sorted(found, key=lambda each: (order.index(each.level), each.code, each.path))

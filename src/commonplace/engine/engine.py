@@ -33,6 +33,7 @@ from commonplace.errors import (
     Conflict,
     NotFound,
     NotPutBack,
+    OutcomeUnknown,
     ProjectNotFound,
     ProjectOutOfReach,
     ProjectRefused,
@@ -375,7 +376,7 @@ class Engine:
 
     def _carry_out(self) -> None:
         """Make all that is staged durable and show it in the index. Raises Again when it had to be undone, NotPutBack
-        when that failed too."""
+        when that failed too, OutcomeUnknown."""
         try:
             with self.home.lock:
                 try:
@@ -389,7 +390,7 @@ class Engine:
                     self.index.end()
                 except sqlite3.Error as error:
                     self.unshown(error)
-        except NotPutBack:
+        except (NotPutBack, OutcomeUnknown):
             raise
         except (CommonplaceError, OSError) as error:
             raise Again from error

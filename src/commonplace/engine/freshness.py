@@ -171,9 +171,9 @@ class Freshness:
         for project, folder in sorted(changes.folders):
             if project in projects:
                 self._sweep(self.stores[project], result, None, folder)
-        for project, path in changes.files:
-            if project in projects:
-                self._check_file(self.stores[project], path, result)
+        for project in sorted(projects & {project for project, _ in changes.files}):
+            store, paths = self.stores[project], [path for name, path in changes.files if name == project]
+            self._apply(store, [each for path in paths for each in self._differs(store, path)], result)
 
     def shown(self) -> dict[str, str]:
         """The folders, by project, that this process watches and that the index showed as they are at its last look."""

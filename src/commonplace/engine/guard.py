@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TypeVar
 
-from commonplace.errors import NotPutBack, StorageError
+from commonplace.errors import CommonplaceError, NotPutBack
 from commonplace.store.files import ThreadLock
 
 T = TypeVar("T")
@@ -60,7 +60,7 @@ class Guard(ThreadLock):
     def _settle_first(self) -> None:
         """Put what is staged on disk before this thread does anything; those it is of are told when that fails."""
         try:
-            with suppress(Again, StorageError):
+            with suppress(Again, CommonplaceError):
                 self.settle()
         except BaseException:
             self.__exit__()
@@ -94,7 +94,7 @@ class Guard(ThreadLock):
             try:
                 self._may_repeat, batch = False, self._batch
                 if batch is not None and (not self.waiting or self._is_full(batch)):
-                    with suppress(Again, StorageError):
+                    with suppress(Again, CommonplaceError):
                         self.settle()
             finally:
                 self.__exit__()
@@ -106,7 +106,7 @@ class Guard(ThreadLock):
         return changes >= _CHANGES or size >= _BYTES or time.monotonic() > batch.begun + _SECONDS
 
     def _wait(self, batch: _Batch) -> None:
-        """Until the batch is over. Raises Again, or NotPutBack, if it failed."""
+        """Until the batch is over. Raises Again, NotPutBack or OutcomeUnknown if it failed."""
         while not batch.is_over.wait(_LOOK_AGAIN):
             if self.take_if_free():
                 self._settle_first()
@@ -114,8 +114,8 @@ class Guard(ThreadLock):
         error = batch.error
         if isinstance(error, Again):
             raise Again
-        if isinstance(error, NotPutBack):
-            raise NotPutBack(error.path, error.reason)
+        if isinstance(error, CommonplaceError):
+            raise error
         if error is not None:
             raise NotPutBack("the memory", "it was interrupted; see what is there before you repeat it")
 

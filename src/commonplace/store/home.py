@@ -123,6 +123,10 @@ class Home:
         """How many changes others committed are missing here; None: nobody can be asked. Raises DatabaseRefused."""
         return 0
 
+    def trouble(self) -> str:
+        """What is wrong with how the notes are kept, "" for nothing. Raises DatabaseRefused."""
+        return ""
+
     def runs_jobs(self) -> bool:
         """Whether the upkeep is done here, and not on another machine."""
         return True
@@ -179,7 +183,7 @@ class Home:
 
     def _carry_out(self, change: Change, steps: Sequence[Step]) -> None:
         """Make a change durable: all of it, or none. Raises as `commit`."""
-        execution = Execution(self.history, strict=True)
+        execution = self._execution()
         self._complete(execution, [(change, steps)], change.path or change.project,
                        lambda: self._prepare(execution, steps, change.number))  # fmt: skip
 
@@ -210,6 +214,9 @@ class Home:
             execution.close()
         with suppress(OSError):  # the journal has the changes, so whoever takes the lock next drops the record
             self._redo.drop()
+
+    def _execution(self) -> Execution:
+        return Execution(self.history, strict=True)
 
     @cached_property
     def _threads(self) -> ThreadPoolExecutor:
@@ -244,7 +251,7 @@ class Home:
     def _stage(self, change: Change, steps: list[Step]) -> None:
         """Write the temp files, named in the record before they exist. Raises StorageError; then nothing changed."""
         puts = [step for step in steps if step.do == "put"]
-        staged = self._staged or _Staged(Execution(self.history, strict=True), _mark(change.number))
+        staged = self._staged or _Staged(self._execution(), _mark(change.number))
         try:
             places = _place_temps(puts, staged.mark, staged.puts)
             staged.puts += len(puts)
@@ -281,9 +288,12 @@ class Home:
             return
         self.lock.let_go()
         self.history.staged.clear()
-        puts = [step for _, steps in staged.changes for step in steps if step.do == "put"]
-        self._complete(staged.execution, staged.changes, "the memory",
-                       lambda: staged.execution.sync_temps(puts, self._threads))  # fmt: skip
+        self._carry_out_all(staged.execution, staged.changes)
+
+    def _carry_out_all(self, execution: Execution, staged: Sequence[tuple[Change, list[Step]]]) -> None:
+        """Make changes durable whose temp files are written: all of them, or none. Raises as `flush`."""
+        puts = [step for _, steps in staged for step in steps if step.do == "put"]
+        self._complete(execution, staged, "the memory", lambda: execution.sync_temps(puts, self._threads))
 
     def _roll_back(
         self, execution: Execution, steps: Sequence[Step], about: str, error: Exception, is_synced: bool

@@ -15,6 +15,7 @@ from commonplace.clock import parse_stamp
 from commonplace.errors import InvalidInput
 from commonplace.store.base import sha256
 from commonplace.store.journal import Change
+from commonplace.store.postgres.server_connection import SETTINGS
 from commonplace.store.postgres.snapshot import FileRow
 from commonplace.store.postgres.space_database import _PARTITIONED, SpaceDatabase
 
@@ -27,6 +28,8 @@ Key = tuple[str, str]
 
 class NewSpace(SpaceDatabase):
     """A space to be filled from `source`, the name of a home. Raises DatabaseAway, DatabaseRefused."""
+
+    settings = SETTINGS | {"statement_timeout": "0"}  # a proof reads everything, at the wish of a person
 
     def __init__(self, url: str, space: str, source: str):
         super().__init__(url, space)

@@ -49,7 +49,7 @@ class ReplicaFolder:
     def __init__(self, layout: Layout):
         self._layout = layout
         self._built_in = layout.built_in()
-        self._state, self._incoming = layout.replica, layout.incoming
+        self._state, self._incoming, self._new = layout.replica, layout.incoming, layout.incoming / "new"
         self._parents: set[Path] = set()
         make_private(layout.private)
         put_derived(layout.root / "README.txt", _README.encode())
@@ -91,8 +91,8 @@ class ReplicaFolder:
     def begin(self) -> None:
         """Before rows are put."""
         self._parents.clear()
-        shutil.rmtree(self._incoming, ignore_errors=True)
         make_private(self._incoming)
+        self._new.unlink(missing_ok=True)  # of a process that was killed
 
     def put(self, row: FileRow) -> None:
         """Make a file, folder or link what the row says. Raises StorageError, OSError."""
@@ -104,7 +104,7 @@ class ReplicaFolder:
         with suppress(FileNotFoundError):
             if stat.S_ISDIR(os.lstat(place).st_mode):
                 shutil.rmtree(place)
-        fresh = self._incoming / "new"
+        fresh = self._new
         if row.kind == "link":
             os.symlink(row.link or "", fresh)
         else:

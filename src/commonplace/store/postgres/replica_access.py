@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from uuid import UUID, uuid4
 
 from commonplace.errors import Busy, DatabaseRefused
 from commonplace.store.access import AccessLog, LockedLog
@@ -16,6 +18,7 @@ from commonplace.store.files import put_derived
 from commonplace.store.postgres.space_database import SpaceDatabase
 from commonplace.store.postgres.statements import counted
 
+_MARK = re.compile(rb"^# ([0-9a-f-]{36})$", re.MULTILINE)
 _BETWEEN = 10.0
 """Seconds between two exchanges with the database, so that a read is no write there."""
 
@@ -44,10 +47,20 @@ class ReplicaAccess(AccessLog):
         self._next = time.monotonic() + _BETWEEN
 
     def _send(self, log: LockedLog) -> None:
-        if log.file.data:
-            resets = [line[2:] for line in log.file.data.decode("utf-8", "replace").splitlines() if line[:2] == "0 "]
-            self._database.add_reads(resets, super().counts(), super().used())
-            put_derived(self._log, b"")
+        data = log.file.data
+        if not data:
+            return
+        for found in reversed(_MARK.findall(data)):  # a process was to send what is before it, and did not end that
+            if self._database.has_counted(UUID(found.decode())):
+                put_derived(self._log, data.partition(b"# %s\n" % found)[2])
+                return  # what came since is sent the next time
+        mark, lines = uuid4(), data.decode("utf-8", "replace").splitlines()
+        with open(self._log, "ab") as file:
+            file.write(f"# {mark}\n".encode())
+        restarted = [line[2:] for line in lines if line[:2] == "0 "]
+        self._database.add_reads(mark, restarted, super().counts(), super().used())
+        put_derived(self._log, b"")
+        self._database.forget_mark(mark)
 
     def _fetch(self) -> None:
         rows = self._database.reads()

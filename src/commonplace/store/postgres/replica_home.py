@@ -1,14 +1,14 @@
 """A home whose truth is a space of a database: `Home` over the replica folder.
 
-A change is one transaction in the database, under the lock of the space's writers; COMMIT is the acknowledgement. Only
-then the files of the replica are exchanged and its journal gets the line. Whoever comes next, here or elsewhere, sees
-by the numbers of the journal what is missing in its folder and brings it. So a process that dies between the two
-leaves nothing to repair, and the folder's own redo record is never carried out.
+A change, or all that are staged, is one transaction in the database, under the lock of the space's writers; COMMIT is
+the acknowledgement. Only then the files of the replica are exchanged and its journal gets the lines. Whoever comes
+next, here or elsewhere, sees by the numbers of the journal what is missing in its folder and brings it. So a process
+that dies between the two leaves nothing to repair, and the folder's own redo record is never carried out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
 
@@ -20,6 +20,7 @@ from commonplace.errors import (
     DatabaseAway,
     DatabaseRefused,
     Exists,
+    NotPutBack,
     StorageError,
 )
 from commonplace.store.access import AccessLog
@@ -27,14 +28,14 @@ from commonplace.store.change import Execution, Step
 from commonplace.store.files import put_derived, reason, refusal
 from commonplace.store.home import Home, _Record
 from commonplace.store.inplace import LineChange, LineChanges
-from commonplace.store.journal import ERASE, Change, History
+from commonplace.store.journal import ERASE, Change, History, Touched
 from commonplace.store.layout import Layout
 from commonplace.store.postgres.cold_start import ColdStart
 from commonplace.store.postgres.replica import Key, ReplicaFolder, ReplicaState, boot_id
 from commonplace.store.postgres.replica_access import ReplicaAccess
 from commonplace.store.postgres.replica_history import ReplicaHistory
 from commonplace.store.postgres.shared_files import attach
-from commonplace.store.postgres.snapshot import Snapshot, SpaceState
+from commonplace.store.postgres.snapshot import FileRow, Snapshot, SpaceState
 from commonplace.store.postgres.space_database import SpaceDatabase
 
 _BATCH = 200
@@ -107,12 +108,13 @@ class PostgresHome(Home):
         if self._depth:
             yield
             return
-        if not wait_for(lambda: not self._filling()):
-            raise StorageError("the notes", self._filling())
-        state = self._database.take_lock()
+        if self._staged is None:  # else both locks are held since then
+            if not wait_for(lambda: not self._filling()):
+                raise StorageError("the notes", self._filling())
+            state = self._database.take_lock()
         try:
             with self.lock:
-                if self._lacks(state):
+                if self._staged is None and self._lacks(state):
                     self._bring()
                 self._depth = 1
                 try:
@@ -120,18 +122,19 @@ class PostgresHome(Home):
                 finally:
                     self._depth = 0
         finally:
-            self._database.release_lock()
+            if self._staged is None:
+                self._database.release_lock()
 
     def follow(self) -> str:
         """See what other replicas committed before now: one round trip, and the folder's lock if there is anything."""
-        if self._depth:
+        if self._depth or self._staged is not None:
             return ""
         try:
             if words := self._filling():
                 return words
-            if self._lacks(self._database.newest()):
+            if self._lacks(newest := self._database.newest()):
                 with waits_at_most(_FOLLOWS), self.lock:
-                    if self._lacks(self._database.newest()):  # or another process of this machine has brought it
+                    if self._lacks(newest):  # or another process of this machine has brought it
                         self._bring()
             self._access.exchange()
         except DatabaseAway as error:
@@ -169,6 +172,16 @@ class PostgresHome(Home):
         except DatabaseRefused:
             return False
 
+    def trouble(self) -> str:
+        role = ""
+        with suppress(DatabaseAway):
+            role = self._database.passes_by_policies()
+        return role and (
+            f"the role {role} is not held by row-level security, the second belt between spaces: CREATE ROLE memory "
+            "LOGIN NOSUPERUSER NOBYPASSRLS PASSWORD '...', make it the owner of the schema commonplace and its tables, "
+            "and name it in the address (docs/teams.md)"
+        )
+
     def _lacks(self, state: SpaceState) -> bool:
         """Whether the folder is not at this state, as far as this process knows."""
         mine = self._folder.state()
@@ -180,11 +193,16 @@ class PostgresHome(Home):
     def _bring(self) -> None:
         """Make the folder what the database says. The folder's lock is held. Raises StorageError, OSError."""
         mine, last = self._folder.state(), self.history.last
+        if last and mine is not None and mine.boot == self._boot and (news := self._database.news(last, _FEW)):
+            state, lines, rows = news
+            is_same = (mine.id, mine.epoch, mine.files) == (state.id, state.epoch, state.files) and last <= state.last
+            if is_same and self._take(lines, {(row.project, row.path) for row in rows}, rows):
+                return
         with self._database.snapshot() as seen:
             state = seen.state()
             is_same = mine is not None and mine.id == state.id and mine.boot == self._boot and last <= state.last
             if is_same and mine is not None and mine.epoch == state.epoch:
-                if not self._bring_changes(seen, last):
+                if not self._take(list(seen.lines(last or 1)), seen.places(last), seen.rows(last)):
                     self._bring_all(seen, state, None)
             else:
                 self._bring_all(seen, state, last if is_same else None)
@@ -192,23 +210,22 @@ class PostgresHome(Home):
             self._shared.show(self._database.shared_files())
         self._folder.set_state(ReplicaState(state.id, state.epoch, state.files, self._boot))
 
-    def _bring_changes(self, seen: Snapshot, last: int) -> bool:
-        """Bring the changes after `last`. Returns False when the journal here is not the beginning of theirs."""
-        numbered = list(seen.lines(last or 1))
-        if last:
+    def _take(self, numbered: list[tuple[int, bytes]], there: Collection[Key], rows: Iterable[FileRow]) -> bool:
+        """Bring the changes after the last one here, with whose line `numbered` begins; what they touched and is
+        `there` now are the `rows`. Returns False when the journal here is not the beginning of theirs."""
+        if self.history.last:
             own = next(self.history.changes(), None)
             if not numbered or own is None or Change.load(numbered[0][1]) != own:
                 return False
             del numbered[0]
         if not numbered:
             return True
-        there = seen.places(last)
         changes = [Change.load(line) for _, line in numbered]
         self._folder.begin()
-        for each in (each for change in changes for each in change.files if not self._is_log(each.path, each.project)):
+        for each in (each for change in changes for each in change.files if not self._is_log(each)):
             for key in self._folder.gone(each, there):
                 self._folder.remove(*key)
-        for row in seen.rows(last):
+        for row in rows:
             self._folder.put(row)
         self.history.follow(b"".join(line for _, line in numbered), numbered[-1][0])
         self._note_erased(changes)
@@ -284,55 +301,71 @@ class PostgresHome(Home):
         state = self._database.newest()
         self._folder.set_state(ReplicaState(state.id, state.epoch, state.files, self._boot))
 
-    def _is_log(self, path: str, project: str) -> bool:
-        return path == self.layout.access_log.name and self._folder.root(project) == self.layout.private
+    def _is_log(self, each: Step | Touched) -> bool:
+        return each.path == self.layout.access_log.name and self._folder.root(each.project) == self.layout.private
 
     # --- changing
 
     def _fits(self, steps: Sequence[Step]) -> bool:
-        """Nothing is staged: the database commits change by change."""
-        return False
+        return super()._fits(steps) and not any(map(self._is_log, steps))
+
+    def _execution(self) -> Execution:
+        return Execution(self.history, strict=False, durable=False)
 
     def _carry_out(self, change: Change, steps: Sequence[Step]) -> None:
-        """Commit a change in the database, then show it in the folder. Raises also DatabaseAway, and OutcomeUnknown
-        when the connection was lost in the commit and nobody can be asked; then the next call sees what came of it."""
-        logs = [step for step in steps if self._is_log(step.path, step.project)]
+        logs = [step for step in steps if self._is_log(step)]
         rows = [step for step in steps if step not in logs]
-        execution = Execution(self.history, strict=False, durable=False)
+        self._commit(self._execution(), [(change, rows)], logs, is_prepared=False)
+
+    def _carry_out_all(self, execution: Execution, staged: Sequence[tuple[Change, list[Step]]]) -> None:
+        try:
+            self._commit(execution, staged)
+        finally:
+            if not self._depth:
+                self._database.release_lock()
+
+    def _commit(
+        self, execution: Execution, changes: Sequence[tuple[Change, list[Step]]], logs: Sequence[Step] = (), *,
+        is_prepared: bool = True,
+    ) -> None:  # fmt: skip
+        """Commit changes in the database, all or none, then show them in the folder. Raises also DatabaseAway, and
+        OutcomeUnknown when the connection was lost in the commit and nobody can be asked; then the next call sees what
+        came of it."""
+        first, steps = changes[0][0], [step for _, each in changes for step in each]
         try:
             try:
-                self._prepare(execution, rows, change.number)
-                self._database.commit(change, rows, logs)
+                if not is_prepared:
+                    self._prepare(execution, steps, first.number)
+                self._database.commit(changes, logs)
             except Exception as error:
-                execution.remove_temps(rows)
+                execution.remove_temps(steps)
                 self._redo.drop()
                 if isinstance(error, (Conflict, Exists)):
-                    self._mend(rows)
+                    self._mend(steps)
                 if isinstance(error, OSError):
-                    raise refusal(change.path or change.project, error) from None
+                    raise refusal(first.path or first.project, error) from None
                 raise
             for step in logs:
                 self._access.fold(step.data or b"")
-            self._exchange(execution, rows, change)
+            self._exchange(execution, steps, [change for change, _ in changes])
         finally:
             execution.close()
         with suppress(OSError):
             self._redo.drop()
 
-    def _exchange(self, execution: Execution, steps: Sequence[Step], change: Change) -> None:
-        """Show a committed change in the folder. Raises CommonplaceError when even its rows cannot be fetched."""
+    def _exchange(self, execution: Execution, steps: Sequence[Step], changes: Sequence[Change]) -> None:
+        """Show committed changes in the folder. Raises NotPutBack when even their rows cannot be fetched."""
+        last = changes[-1].number
         try:
             for step in steps:
                 execution.run(step)
-            self.history.follow(change.dump(), change.number)
-        except (OSError, CommonplaceError) as error:  # something lay in the way that is in no row
+            self.history.follow(b"".join(each.dump() for each in changes), last)
+        except (OSError, CommonplaceError):  # something lay in the way that is in no row
             try:
                 self._bring()
-            except (OSError, CommonplaceError):
+            except (OSError, CommonplaceError) as error:
                 why = reason(error) if isinstance(error, OSError) else str(error)
-                raise CommonplaceError(
-                    f"Change {change.number} is made, but the copy on this machine could not follow: {why}."
-                ) from None
+                raise NotPutBack("the copy on this machine", f"{why}; in the database change {last} is made") from None
 
     def _mend(self, steps: Sequence[Step]) -> None:
         """Make the places of a refused change what the database says: somebody wrote there by hand."""

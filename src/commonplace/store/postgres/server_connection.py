@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from commonplace.errors import Busy, ConfigError, DatabaseAway, DatabaseRefused
+from commonplace.errors import ConfigError, DatabaseAway, DatabaseRefused
 
 if TYPE_CHECKING:
     import psycopg
@@ -21,7 +21,11 @@ _CONNECT_SECONDS = 3
 _AWAY_SECONDS, _AWAY_TIMES = 1.0, 5.0
 """After a failed connection none is tried for at least so long, and so many times as long as it took to fail: calls are
 not to spend their time waiting for a server that does not answer."""
-_SETTINGS = {
+_STATEMENT_SECONDS, _LOCK_SECONDS, _IDLE_SECONDS = 60, 10, 300
+"""How long a statement may take, wait for a lock, and a transaction wait for us before the server ends it."""
+SETTINGS = {
+    "statement_timeout": f"{_STATEMENT_SECONDS}s", "lock_timeout": f"{_LOCK_SECONDS}s",
+    "idle_in_transaction_session_timeout": f"{_IDLE_SECONDS}s",
     "default_transaction_isolation": "read committed", "plan_cache_mode": "force_custom_plan",
     "tcp_keepalives_idle": "10", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3",
 }  # fmt: skip
@@ -31,7 +35,10 @@ _REASONS = {
     "42501": "this user may not do that; see docs/teams.md for the rights it needs",
     "25006": "it is a read-only standby; name the primary, or all servers with target_session_attrs=read-write",
     "53100": "its disk is full", "53300": "all its connections are in use", "53": "it is out of resources",
-    "54000": "the path is too long for it", "57014": "it took too long",
+    "54000": "the path is too long for it",
+    "57014": f"a statement took longer than {_STATEMENT_SECONDS} s; see in pg_stat_activity what keeps it busy",
+    "55P03": f"somebody kept a table locked for more than {_LOCK_SECONDS} s; see pg_locks for who, and end that",
+    "25P03": f"this process said nothing for {_IDLE_SECONDS} s in a transaction, so it was ended",
 }  # fmt: skip
 """What a server says, by SQLSTATE or the first digits of it."""
 
@@ -39,6 +46,8 @@ _REASONS = {
 class Connection:
     """A space of the database at `url`. For one thread at a time. The connection is made when it is needed, and made
     again when it was lost; what was said before is then never said twice. Raises ConfigError without the driver."""
+
+    settings = SETTINGS
 
     def __init__(self, url: str, space: str):
         try:
@@ -87,7 +96,7 @@ class Connection:
             db.close()
             raise DatabaseRefused(self.server, "it must be PostgreSQL 15 or later")
         self._away = ""
-        settings = _SETTINGS | {"commonplace.space": self.space}
+        settings = self.settings | {"commonplace.space": self.space}
         db.execute(
             "select " + ", ".join(["set_config(%s, %s, false)"] * len(settings)),
             [each for pair in settings.items() for each in pair],
@@ -101,20 +110,15 @@ class Connection:
         db = self._db
         try:
             return work(db)
-        except psycopg.errors.LockNotAvailable:
-            raise Busy(self.holder()) from None
         except psycopg.Error as error:
             raise self._translated(db, error) from None
-
-    def holder(self) -> str:
-        """Who holds the lock that was waited for."""
-        return "another program"
 
     def _translated(self, db: psycopg.Connection[Any], error: psycopg.Error) -> DatabaseRefused:
         """The error in our words; a connection that was lost is closed."""
         if db.closed or db.broken:
             db.close()
-            return DatabaseAway(self.server, "the connection was lost")
+            was_idle = error.sqlstate == "25P03"
+            return DatabaseAway(self.server, reason_of(error) if was_idle else "the connection was lost")
         return DatabaseRefused(self.server, reason_of(error))
 
     def _again(self, work: Callable[[psycopg.Connection[Any]], T]) -> T:

@@ -43,6 +43,10 @@ class FileRow(NamedTuple):
     changed_ns: int | None
 
 
+FILE_ROWS = "select project, path, kind, body, sha256, link, mode, changed_ns from commonplace.note where space = %s"
+LINES = "select number, line from commonplace.journal where space = %s and number >= %s order by number"
+
+
 class Snapshot:
     """One state of a space, inside a transaction."""
 
@@ -55,10 +59,9 @@ class Snapshot:
 
     def lines(self, since: int) -> Iterator[tuple[int, bytes]]:
         """The lines of the journal from this number on, the oldest first."""
-        sql = "select number, line from commonplace.journal where space = %s and number >= %s order by number"
         with self._db.cursor("lines") as cursor:
             cursor.itersize = _ROWS
-            yield from ((number, bytes(line)) for number, line in cursor.execute(sql, [self._space, since]))
+            yield from ((number, bytes(line)) for number, line in cursor.execute(LINES, [self._space, since]))
 
     def places(self, since: int) -> dict[tuple[str, str], str | None]:
         """(project, path) of what changed after this number, all for -1, with the SHA-256 of files."""
@@ -67,15 +70,13 @@ class Snapshot:
 
     def rows(self, since: int) -> Iterator[FileRow]:
         """What changed after this number, all for -1."""
-        sql = ("select project, path, kind, body, sha256, link, mode, changed_ns from commonplace.note "
-               "where space = %s and number > %s order by project, path")  # fmt: skip
+        sql = f"{FILE_ROWS} and number > %s order by project, path"
         with self._db.cursor("rows") as cursor:
             cursor.itersize = _ROWS
             yield from map(FileRow._make, cursor.execute(sql, [self._space, since]))
 
     def row(self, project: str, path: str) -> FileRow | None:
         """What is at one place."""
-        sql = ("select project, path, kind, body, sha256, link, mode, changed_ns from commonplace.note "
-               "where space = %s and project = %s and path = %s")  # fmt: skip
+        sql = f"{FILE_ROWS} and project = %s and path = %s"
         found = self._db.execute(sql, [self._space, project, path]).fetchone()
         return FileRow(*found) if found else None

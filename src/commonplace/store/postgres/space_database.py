@@ -13,7 +13,7 @@ from commonplace.errors import Busy, CommonplaceError, DatabaseAway, DatabaseRef
 from commonplace.store.base import sha256
 from commonplace.store.files import LOCK_WAITS
 from commonplace.store.postgres.server_connection import Connection, reason_of
-from commonplace.store.postgres.snapshot import STATE, Snapshot, SpaceState
+from commonplace.store.postgres.snapshot import FILE_ROWS, LINES, STATE, FileRow, Snapshot, SpaceState
 from commonplace.store.postgres.statements import SqlStatement, counted, of_log, of_step
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from commonplace.store.change import Step
     from commonplace.store.journal import Change
 
-SCHEMA = 1
+SCHEMA = 2
 """The number of the last migration."""
 _PARTITIONED = ("note", "journal", "blob", "access")
 
@@ -128,6 +128,31 @@ class SpaceDatabase(Connection):
         sql = "select count(*) from (select from commonplace.note where space = %s limit %s) as found"
         return bool(self._again(lambda db: db.execute(sql, [self.space, notes + 1]).fetchall()[0][0] > notes))
 
+    def news(self, since: int, most: int) -> tuple[SpaceState, list[tuple[int, bytes]], list[FileRow]] | None:
+        """Where the space is, the journal's lines from this number on and the files that changed after it, in one round
+        trip; None for more than `most`. Raises DatabaseAway, DatabaseRefused."""
+        state, lines, rows = self._again(lambda db: self._news(db, since, most + 1))
+        return (state, lines, rows) if len(lines) <= most >= len(rows) else None
+
+    def _news(
+        self, db: psycopg.Connection[Any], since: int, most: int
+    ) -> tuple[SpaceState, list[tuple[int, bytes]], list[FileRow]]:
+        import psycopg
+
+        try:
+            with db.pipeline():
+                db.execute("begin isolation level repeatable read, read only")
+                state = db.execute(STATE, [self.space])
+                lines = db.execute(f"{LINES} limit %s", [self.space, since, most])
+                rows = db.execute(f"{FILE_ROWS} and number > %s limit %s", [self.space, since, most])
+                db.execute("commit")
+        except psycopg.Error:
+            if not db.closed:
+                db.rollback()
+            raise
+        found = [(number, bytes(line)) for number, line in lines.fetchall()]
+        return SpaceState(*state.fetchall()[0]), found, [FileRow(*row) for row in rows.fetchall()]
+
     @contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
         """One state of the space, to be read from. Raises DatabaseAway, DatabaseRefused."""
@@ -159,12 +184,15 @@ class SpaceDatabase(Connection):
         sql = "select id, count, used from commonplace.access where space = %s order by id"
         return self._again(lambda db: db.execute(sql, [self.space]).fetchall())
 
-    def add_reads(self, restarted: Sequence[str], counts: Mapping[str, int], used: Mapping[str, int]) -> None:
-        """Add reads; those of `restarted` notes begin anew."""
+    def add_reads(
+        self, mark: UUID, restarted: Sequence[str], counts: Mapping[str, int], used: Mapping[str, int]
+    ) -> None:
+        """Add reads under a mark; those of `restarted` notes begin anew."""
         rows = [[self.space, id, counts.get(id, 0), used.get(id, 0)] for id in sorted({*counts, *used})]
 
         def work(db: psycopg.Connection[Any]) -> None:
             with db.transaction():
+                db.execute("insert into commonplace.counted (space, mark) values (%s, %s)", [self.space, mark])
                 sql = "delete from commonplace.access where space = %s and id = any(%s)"
                 if restarted:
                     db.execute(sql, [self.space, [*restarted]])
@@ -174,6 +202,16 @@ class SpaceDatabase(Connection):
                 db.cursor().executemany(sql, rows)
 
         self._run(work)
+
+    def has_counted(self, mark: UUID) -> bool:
+        """Whether reads were added under this mark."""
+        sql = "select 1 from commonplace.counted where space = %s and mark = %s"
+        return bool(self._again(lambda db: db.execute(sql, [self.space, mark]).fetchall()))
+
+    def forget_mark(self, mark: UUID) -> None:
+        """No log holds the mark any more."""
+        sql = "delete from commonplace.counted where space = %s and mark = %s"
+        self._run(lambda db: db.execute(sql, [self.space, mark]))
 
     def shared_files(self) -> dict[str, bytes]:
         """The files that are the same on all replicas, by name."""
@@ -213,8 +251,14 @@ class SpaceDatabase(Connection):
     def _wait_for_lock(self, db: psycopg.Connection[Any], seconds: float) -> None:
         if seconds <= 0:
             raise Busy(self.holder())
-        db.execute("select set_config('lock_timeout', %s, false)", [f"{max(1, int(seconds * 1000))}ms"])
-        db.execute("select pg_advisory_lock(%s)", [self._writers])
+        import psycopg
+
+        try:
+            with db.transaction():  # the time is for this transaction, the lock for the session
+                db.execute("select set_config('lock_timeout', %s, true)", [f"{max(1, int(seconds * 1000))}ms"])
+                db.execute("select pg_advisory_lock(%s)", [self._writers])
+        except psycopg.errors.LockNotAvailable:
+            raise Busy(self.holder()) from None
 
     def holder(self) -> str:
         """Who holds the lock of the writers, as far as the server tells."""
@@ -237,6 +281,12 @@ class SpaceDatabase(Connection):
             with suppress(psycopg.Error):
                 db.execute("select pg_advisory_unlock(%s)", [self._writers])
 
+    def passes_by_policies(self) -> str:
+        """The name of the role of this connection, if row-level security does not hold for it; else ""."""
+        sql = "select rolname from pg_roles where rolname = current_user and (rolsuper or rolbypassrls)"
+        row = self._again(lambda db: db.execute(sql).fetchone())
+        return str(row[0]) if row else ""
+
     def runs_jobs(self) -> bool:
         """Whether this replica does the upkeep of the space: the first that asks, until its connection ends."""
         sql = ("select case when exists (select from pg_locks where locktype = 'advisory' and pid = pg_backend_pid() "
@@ -248,39 +298,42 @@ class SpaceDatabase(Connection):
 
     # --- changes
 
-    def commit(self, change: Change, steps: Sequence[Step], logs: Sequence[Step] = ()) -> None:
-        """Commit `change` with these steps; the lock must be held. On return it is durable. `logs`: steps that leave
-        less in the access log.
+    def commit(self, changes: Sequence[tuple[Change, Sequence[Step]]], logs: Sequence[Step] = ()) -> None:
+        """Commit changes with their steps, all or none; the lock must be held. On return they are durable. `logs`:
+        steps that leave less in the access log.
 
         Raises Conflict when a file is not as read, Exists when a destination is taken, DatabaseRefused, DatabaseAway:
         then nothing changed. Raises OutcomeUnknown when the connection was lost and nobody can be asked.
         """
-        statements = [each for step in steps for each in of_step(self.server, self.space, change.number, step)]
+        statements = [
+            each for change, steps in changes for step in steps
+            for each in of_step(self.server, self.space, change.number, step)
+        ]  # fmt: skip
         for step in logs:
             assert step.old is not None
             statements += of_log(self.space, counted(step.old.data), counted(step.data or b""))
-        self._write(statements, change)
+        self._write(statements, [change for change, _ in changes])
 
     def append(self, change: Change, texts: Mapping[str, bytes]) -> None:
         """Commit a line of the journal that changes no note, with texts it keeps."""
         sql = "insert into commonplace.blob (space, sha256, body) values (%s, %s, %s) on conflict do nothing"
         statements = [SqlStatement(sql, [self.space, digest, data]) for digest, data in texts.items()]
-        self._write(statements, change)
+        self._write(statements, [change])
 
-    def _write(self, statements: Sequence[SqlStatement], change: Change) -> None:
-        id, space = uuid4(), self.space
-        line = [space, change.number, id, parse_stamp(change.time), change.dump()]
+    def _write(self, statements: Sequence[SqlStatement], changes: Sequence[Change]) -> None:
+        ids, numbers = [uuid4() for _ in changes], [each.number for each in changes]
+        lines = [numbers, ids, [parse_stamp(each.time) for each in changes], [each.dump() for each in changes]]
         moved: list[SqlStatement] = [
             *statements,
-            SqlStatement("insert into commonplace.journal (space, number, id, at, line) values (%s, %s, %s, %s, %s)",
-                       line),
+            SqlStatement("insert into commonplace.journal (space, number, id, at, line) select %s, * from "
+                         "unnest(%s::bigint[], %s::uuid[], %s::timestamptz[], %s::bytea[])", [self.space, *lines]),
             SqlStatement("update commonplace.space set last = %s where name = %s and last = %s",
-                       [change.number, space, change.number - 1], 1,
-                       lambda: DatabaseRefused(self.server, "somebody wrote there without the lock")),
+                         [numbers[-1], self.space, numbers[0] - 1], 1,
+                         lambda: DatabaseRefused(self.server, "somebody wrote there without the lock")),
         ]  # fmt: skip
         try:
             self._transaction(moved)
-            self._acknowledge(id)
+            self._acknowledge(ids[-1])
         except CommonplaceError:
             raise
         except BaseException:  # interrupted: what was said must not become part of the next transaction
@@ -308,7 +361,7 @@ class SpaceDatabase(Connection):
                 raise each.refused()
 
     def _acknowledge(self, id: UUID) -> None:
-        """Commit the transaction; the change is there by this id. When the connection is lost meanwhile, ask."""
+        """Commit the transaction; its last change is there by this id. When the connection is lost meanwhile, ask."""
         import psycopg
 
         db = self._locked_connection

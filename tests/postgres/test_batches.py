@@ -1,0 +1,177 @@
+"""Writers of one replica that wait for the database together: one transaction, and for each the answer is true."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from commonplace import Draft, Memory, open_memory
+from commonplace.faces.reply import Reply
+from crash.batches import at_once
+from postgres.conftest import Replica
+from postgres.test_commits import cut, intercept
+from postgres.test_replicas import files, journal
+
+CALLS = {
+    f"n{each}": ("write_note", {"title": f"N {each}", "content": f"text {each}", "directory": ""}) for each in "abcdef"
+}
+
+
+@pytest.fixture(autouse=True)
+def one_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However slow the machine."""
+    monkeypatch.setattr("commonplace.engine.guard._SECONDS", 60.0)
+
+
+def failed(replies: dict[str, Reply | None]) -> dict[str, str]:
+    assert None not in replies.values()
+    return {name: reply.text for name, reply in replies.items() if reply is not None and reply.is_error}
+
+
+def agree(one: Memory, two: Memory, changes: int) -> None:
+    """Both copies are the same, and so many changes were made, each once."""
+    assert [each.number for each in two.log(limit=0)] == list(range(changes, 0, -1))
+    one.list()
+    assert files(one.home) == files(two.home)
+    assert journal(one.home) == journal(two.home)
+    assert not list(one.home.rglob(".tmp-*"))
+
+
+def test_writers_that_wait_share_one_transaction_and_every_replica_sees_each_change(
+    replica: Replica, monkeypatch: pytest.MonkeyPatch
+):
+    a, b = replica("a"), replica("b")
+    said: list[str] = []
+    with monkeypatch.context() as patch:
+        intercept(patch, said.append, lambda _: None)
+        with at_once(a, CALLS) as replies:
+            pass
+    assert not failed(replies)
+    assert said.count("commit") == 1
+    assert sum("try_advisory_lock" in each for each in said) == 1
+    assert b.search("text").total == 6
+    agree(a, b, 6)
+
+
+def test_a_change_that_meets_another_text_fails_alone(replica: Replica, database: str):
+    a, b = replica("a"), replica("b")
+    a.write(Draft("before", title="Taken"))
+    a.delete("taken")
+    with psycopg.connect(database, autocommit=True) as db:  # a row that came past us: only the commit meets it
+        db.execute("select set_config('commonplace.space', %s, false)", [a.settings.space])
+        db.execute("insert into commonplace.note (space, project, path, kind, body, sha256, mode, number) "
+                   "values (%s, 'notes', 'Taken.md', 'file', 'x', 'x', 384, 2)", [a.settings.space])  # fmt: skip
+    taken = ("write_note", {"title": "Taken", "content": "text", "directory": ""})
+    with at_once(a, CALLS | {"taken": taken}) as replies:
+        pass
+    assert [*failed(replies)] == ["taken"]
+    assert "exists" in failed(replies)["taken"]
+    assert len(b.log(limit=0)) == 8
+
+
+def test_a_connection_cut_before_the_commit_of_a_batch_makes_every_change_once(
+    replica: Replica, database: str, monkeypatch: pytest.MonkeyPatch
+):
+    a, b = replica("a"), replica("b")
+    left = [1]
+
+    def before(query: str) -> None:
+        if query == "commit" and left:
+            left.clear()
+            cut(database, a)
+
+    with monkeypatch.context() as patch:
+        intercept(patch, before, lambda _: None)
+        with at_once(a, CALLS) as replies:
+            pass
+    assert not left
+    assert not failed(replies)
+    agree(a, b, 6)
+
+
+def test_a_connection_cut_after_the_commit_of_a_batch_is_no_error_and_nothing_is_done_twice(
+    replica: Replica, database: str, monkeypatch: pytest.MonkeyPatch
+):
+    a, b = replica("a"), replica("b")
+
+    def after(query: str) -> None:
+        if query == "commit":
+            cut(database, a)
+            raise psycopg.OperationalError("the connection is lost")
+
+    with monkeypatch.context() as patch:
+        intercept(patch, lambda _: None, after)
+        patch.setattr(psycopg.Connection, "broken", property(lambda self: True))
+        with at_once(a, CALLS) as replies:
+            pass
+    assert not failed(replies)
+    agree(a, b, 6)
+
+
+def test_when_nobody_can_be_asked_each_of_a_batch_is_told_that_the_outcome_is_unknown_and_none_is_repeated(
+    replica: Replica, monkeypatch: pytest.MonkeyPatch
+):
+    a = replica("a")
+
+    def after(query: str) -> None:
+        if query == "commit":
+            patch.setattr(psycopg, "connect", refuse)
+            raise psycopg.OperationalError("the connection is lost")
+
+    def refuse(*_: object, **__: object) -> None:
+        raise psycopg.OperationalError("Connection refused")
+
+    with monkeypatch.context() as patch:
+        intercept(patch, lambda _: None, after)
+        patch.setattr(psycopg.Connection, "broken", property(lambda self: True))
+        with at_once(a, CALLS) as replies:
+            pass
+    assert [*failed(replies)] == [*CALLS]
+    assert all("memory log" in each for each in failed(replies).values())
+    a.engine.home._database._away = ""  # the second in which reads do not try again is over
+    agree(a, replica("b"), 6)
+
+
+@pytest.mark.slow
+def test_a_batch_killed_before_any_statement_is_there_as_a_whole_or_not_at_all(
+    space: str, replica: Replica, tmp_path: Path
+):
+    b = replica("b")
+    found, number = set(), 0
+    while 6 not in found:
+        number += 1
+        assert number < 60
+        child = os.fork()
+        if child == 0:
+            try:
+                os.environ["XDG_CACHE_HOME"] = str(tmp_path / "cache" / "killed")
+                die_in_batch(space, number)
+            finally:
+                os._exit(1)
+        os.waitpid(child, 0)
+        notes = b.list(limit=0)[0]
+        found.add(len(notes))
+        for each in notes:
+            b.delete(each.id)
+        a = replica("killed")
+        agree(a, b, len(b.log(limit=0)))
+        a.close()
+    assert found == {0, 6}
+
+
+def die_in_batch(space: str, number: int) -> None:
+    memory, said = open_memory(space), 0
+
+    def before(_: str) -> None:
+        nonlocal said
+        said += 1
+        if said == number:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    intercept(pytest.MonkeyPatch(), before, lambda _: None)
+    with at_once(memory, CALLS):
+        pass

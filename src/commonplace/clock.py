@@ -103,7 +103,7 @@ class waits_at_most:
 
     def __enter__(self) -> None:
         self._outer = _waits.left
-        _waits.left = self._start = self._seconds if self._outer is None else min(self._seconds, self._outer)
+        _waits.left = self._start = min(self._seconds, CALL_WAITS if self._outer is None else self._outer)
 
     def __exit__(self, *_: object) -> None:
         _waits.left = None if self._outer is None else self._outer - (self._start - (_waits.left or 0.0))

@@ -137,7 +137,7 @@ class Engine:
         stores: dict[str, Store] = {}
         for name, root in self.layout.built_in().items():
             is_text = name == "memories"
-            place = absolute(self.extra.get(name, root))
+            place = absolute(self.extra[name]) if name in self.extra else root
             stores[name] = FolderStore(name, place, every_text=is_text, links=is_text, optional=True)
         for name, given in {**self.settings.projects, **self.extra}.items():
             if name not in stores:

@@ -214,15 +214,11 @@ class Transaction:
         about = self.about or (self.steps[0].project, self.steps[0].to or self.steps[0].path)
         limits.check(self.steps, engine.settings, session.agent, engine.day_use, engine.clock())
         sign(self.steps, self.verb, session.agent, self.made_from, session.index, engine.home.history)
-        engine.home.may_stage = engine.guard.may_stage
-        try:
-            self.done = engine.home.commit(
-                self.verb, self.steps, about=about, agent=session.agent, face=session.face,
-                undoes=self._undoes, details=self._details, run=session.run if self._run is None else self._run,
-                by=session.by or None,
-            )  # fmt: skip
-        finally:
-            engine.home.may_stage = False
+        self.done = engine.home.commit(
+            self.verb, self.steps, about=about, agent=session.agent, face=session.face,
+            undoes=self._undoes, details=self._details, run=session.run if self._run is None else self._run,
+            by=session.by or None, may_stage=engine.guard.may_stage,
+        )  # fmt: skip
         engine.day_use.count(self.done)
         session.changed = self.done.number
         if session.run == 0:
@@ -252,18 +248,16 @@ class Transaction:
     def _show(self, change: Change) -> None:
         """Index what the change wrote, removed or moved."""
         engine, index = self._engine, self._engine.index
-        made = {(step.root, step.path): step for step in self.steps if step.do == "put"}
         removed: list[tuple[str, str]] = []
         known: dict[tuple[str, str], Provenance] = {}
         written: dict[tuple[str, str], tuple[Note, Stamp] | None] = {}
-        for each in change.files:
+        for step, each in zip(self.steps, change.files[-len(self.steps) :], strict=True):
             if each.project == PRIVATE or not locations.is_here(engine, each.project, each.root):
                 continue
-            root = engine.stores[each.project].root
             if each.do == "remove":
                 removed.append((each.project, each.path))
             elif each.do == "put":
-                written[each.project, each.path] = loaded = self._loaded_step(made[root, each.path])
+                written[each.project, each.path] = loaded = self._loaded_step(step)
                 if loaded is not None:
                     known[each.project, each.path] = change.provenance(each)
             elif each.do == "move":
@@ -274,7 +268,7 @@ class Transaction:
                     written[each.project, to] = self._loaded(each.project, to)
                     if path in below:
                         known[each.project, to] = below[path]
-                if each.old is not None or not os.path.isdir(os.path.join(root, each.to)):
+                if each.old is not None or not os.path.isdir(os.path.join(step.root, each.to)):
                     written[each.project, each.to] = self._loaded(each.project, each.to)
         self._notes = {key: loaded[0] for key, loaded in written.items() if loaded is not None}
         self._session.notices += [

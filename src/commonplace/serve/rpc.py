@@ -64,6 +64,9 @@ class Protocol:
             found = self._found(request)
         except _Refused as error:
             return _error(error, identity, is_rpc)
+        except Exception:  # the outermost loop of this transport: reported, and the connection lives
+            _log.exception("A call failed")
+            return _error(_Refused(_TOOL_ERROR, str(InternalError())), identity, is_rpc)
         return _line({"jsonrpc": "2.0"} if is_rpc else {}, id=identity, result=found)
 
     def _found(self, request: dict[str, Any]) -> Any:
@@ -77,11 +80,14 @@ class Protocol:
         if method == "tools/list":
             return tool_list(self._registry)
         if method in self._methods:
-            return self._answered(self._methods[method], memory, params or {})
+            return self._methods[method](memory, params or {})
         name, arguments = method, params or {}
         if method == "tools/call":
             name, arguments = _named(arguments)
-        return self._called(memory, name, arguments)
+        reply = call_tool(self._registry, memory, name, arguments)
+        if not ends_batch(reply):
+            return result_data(reply)
+        raise _Refused(_TOOL_ERROR if name in self._registry.tools else _NO_TOOL, reply.text)
 
     def _caller(self, agent: Any, client: Any, session: Any) -> Memory:
         given = {"client": client, "session": session}
@@ -95,23 +101,6 @@ class Protocol:
         if not isinstance(agent, str) or not is_agent(agent):
             raise _Refused(_BAD_PARAMS, f'invalid agent "{agent}"')
         return self._memory.as_caller(agent, **by)
-
-    def _answered(self, method: Method, memory: Memory, params: dict[str, Any]) -> Any:
-        try:
-            return method(memory, params)
-        except Exception:  # as for a tool
-            _log.exception("A call failed")
-            raise _Refused(_TOOL_ERROR, str(InternalError())) from None
-
-    def _called(self, memory: Memory, name: str, arguments: Any) -> Any:
-        try:
-            reply = call_tool(self._registry, memory, name, arguments)
-        except Exception:  # the outermost loop of this transport: reported, and the connection lives
-            _log.exception("A call failed")
-            raise _Refused(_TOOL_ERROR, str(InternalError())) from None
-        if not ends_batch(reply):
-            return result_data(reply)
-        raise _Refused(_TOOL_ERROR if name in self._registry.tools else _NO_TOOL, reply.text)
 
 
 def too_large() -> bytes:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 NEW_MODE = 0o600
 KINDS = ("put", "remove", "move", "mkdir", "rmdir", "unlink", "symlink")
 PARALLEL_WRITES = 16
-"""From so many files on, temp files are written by as many threads: the disk syncs them faster together."""
+"""From so many files on, temp files are synced by as many threads: the disk does them faster together."""
 _RECORDED = ("do", "project", "root", "path", "to", "scope", "link", "kept", "temp", "temp_folder")
 
 
@@ -101,32 +101,25 @@ class Execution:
 
     def write_temps(self, puts: Sequence[Step], *, durable: bool = True) -> None:
         """Write the new bytes of `put` steps as temp files; with `durable` sync them."""
-        folders = self._temp_folders(puts)
-        if not durable or len(puts) < PARALLEL_WRITES:
-            for step, folder in zip(puts, folders, strict=True):
-                self._write_temp(step, folder, durable)
-            return
-        from concurrent.futures import ThreadPoolExecutor
+        durable, are_many = durable and self._durable, len(puts) >= PARALLEL_WRITES
+        for step in puts:
+            assert step.data is not None
+            mode = step.mode if step.mode is not None else step.old.mode if step.old else NEW_MODE
+            folder = self._folder(step, step.temp_folder).fd
+            status = write_file(step.temp, step.data, mode=mode, folder=folder, durable=durable and not are_many)
+            step.stamp = stamp_of(status)
+        if durable and are_many:
+            from concurrent.futures import ThreadPoolExecutor
 
-        with ThreadPoolExecutor(PARALLEL_WRITES) as threads:
-            for _ in threads.map(self._write_temp, puts, folders):
-                continue
-
-    def _write_temp(self, step: Step, folder: int, durable: bool = True) -> None:
-        assert step.data is not None
-        mode = step.mode if step.mode is not None else step.old.mode if step.old else NEW_MODE
-        durable = durable and self._durable
-        step.stamp = stamp_of(write_file(step.temp, step.data, mode=mode, folder=folder, durable=durable))
+            with ThreadPoolExecutor(PARALLEL_WRITES) as threads:
+                self.sync_temps(puts, threads)
 
     def sync_temps(self, puts: Sequence[Step], threads: Executor) -> None:
         """Sync the temp files of `put` steps that were written without: the disk does many at once."""
-        temps = list(zip(puts, self._temp_folders(puts), strict=True))
+        temps = [(step.temp, self._folder(step, step.temp_folder).fd) for step in puts]
         parts = [temps[n::PARALLEL_WRITES] for n in range(min(PARALLEL_WRITES, len(temps)))]
-        for _ in threads.map(_sync_temps, parts):
+        for _ in threads.map(_sync_files, parts):
             continue
-
-    def _temp_folders(self, puts: Sequence[Step]) -> list[int]:
-        return [self._folder(step, step.temp_folder).fd for step in puts]
 
     def remove_temps(self, steps: Sequence[Step]) -> None:
         """Remove the temp files of steps that were not carried out."""
@@ -361,9 +354,9 @@ class Execution:
         self._folders.clear()
 
 
-def _sync_temps(temps: Iterable[tuple[Step, int]]) -> None:
-    for step, folder in temps:
-        fd = os.open(step.temp, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW, dir_fd=folder)
+def _sync_files(files: Iterable[tuple[str, int]]) -> None:
+    for name, folder in files:
+        fd = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW, dir_fd=folder)
         try:
             os.fsync(fd)
         finally:

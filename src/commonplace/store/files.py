@@ -280,12 +280,6 @@ def take_lock(fd: int, how: int) -> None:
             raise Busy(str(owner))
 
 
-def sign_lock(fd: int) -> None:
-    """Write into the lock file who holds it now, for those who wait. A disk that refuses costs them the name."""
-    with suppress(OSError):
-        os.pwrite(fd, f"{os.getpid()} {time.time():.3f} {_command(*sys.argv)}".encode().ljust(80)[:79] + b"\n", 0)
-
-
 @cache
 def _command(*arguments: str) -> str:
     """The program and its first word, if it is one: further arguments may be private."""
@@ -459,7 +453,9 @@ class Lock:
                 fresh = lock_file(self._path, fcntl.LOCK_EX)
                 os.close(self._fd)
                 self._fd = fresh
-            sign_lock(self._fd)
+            signed = f"{os.getpid()} {time.time():.3f} {_command(*sys.argv)}".encode().ljust(80)[:79]
+            with suppress(OSError):  # those who wait are not told who holds it
+                os.pwrite(self._fd, signed + b"\n", 0)
             self._entered()
         except BaseException:
             fcntl.flock(self._fd, fcntl.LOCK_UN)

@@ -78,8 +78,6 @@ class Home:
         self.layout = layout
         self._clock = clock
         self._staged: _Staged | None = None
-        self.may_stage = False
-        """Whether `commit` may leave a change staged: somebody calls `flush`, and nobody is told of it before."""
         self.settle: Callable[[], None] = self.flush
         """What is called before anything that what is staged would be in the way of."""
         try:
@@ -158,15 +156,17 @@ class Home:
         details: dict[str, Any] | None = None,
         run: int | None = None,
         by: dict[str, str] | None = None,
+        may_stage: bool = False,
     ) -> Change:
         """Carry out `steps` as one change: all or nothing, durable on return. The lock must be held.
 
         `about` is (project, path) the change is listed under, `run` that of Change (0 begins one). Raises Conflict when
         a file is not as read, Exists when a destination is taken, StorageError when the disk refuses; then nothing
-        changed. With `may_stage` it may only be staged (see `staged`): then it is durable once `flush` returns.
+        changed. With `may_stage` it may be left staged (see `staged`), and is durable once `flush` returns: nobody is
+        told of it before.
         """
         steps = [*_missing_folders(steps), *steps]
-        is_staged = self.may_stage and self._fits(steps)
+        is_staged = may_stage and self._fits(steps)
         if not is_staged:
             self.settle()
         number = self.history.last + 1
@@ -442,17 +442,11 @@ def _mark(number: int) -> str:
 def _place_temps(puts: Sequence[Step], mark: str, first: int = 0) -> list[tuple[str, str, str]]:
     """Give each `put` its temp file, numbered from `first`. Returns (project, root, folder) of where they will be."""
     for index, step in enumerate(puts, first):
-        step.temp_folder = _existing_folder(step.root, step.path)
-        step.temp = f"{mark}-{index}"
+        folder = step.path.rpartition("/")[0]
+        while folder and not os.path.isdir(os.path.join(step.root, folder)):
+            folder = folder.rpartition("/")[0]
+        step.temp_folder, step.temp = folder, f"{mark}-{index}"
     return sorted({(step.project, step.root, step.temp_folder) for step in puts})
-
-
-def _existing_folder(root: str, path: str) -> str:
-    """The nearest folder above `path` that exists already."""
-    parent = path.rpartition("/")[0]
-    while parent and not os.path.isdir(os.path.join(root, parent)):
-        parent = parent.rpartition("/")[0]
-    return parent
 
 
 def _missing_folders(steps: Sequence[Step]) -> list[Step]:
@@ -460,9 +454,7 @@ def _missing_folders(steps: Sequence[Step]) -> list[Step]:
     found: dict[tuple[str, str], Step] = {}
     made = {(step.root, step.path) for step in steps if step.do == "mkdir"}
     for step in steps:
-        if step.do not in ("put", "move", "symlink"):
-            continue
-        parent = (step.to or step.path).rpartition("/")[0]
+        parent = (step.to or step.path).rpartition("/")[0] if step.do in ("put", "move", "symlink") else ""
         while parent and (step.root, parent) not in made and not os.path.lexists(os.path.join(step.root, parent)):
             found[step.root, parent] = Step("mkdir", step.project, step.root, parent, away=step.away)
             made.add((step.root, parent))

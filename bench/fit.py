@@ -133,7 +133,7 @@ def _asked(conversation) -> list[Asked]:
 
 def feature_table(ranking: Ranking, rows: Sequence[int]) -> np.ndarray:
     """What each feature says of these candidates, whatever its weight."""
-    own, scorer, notes = ranking._word_scores, ranking._scorer, ranking.features
+    own, scorer, notes = ranking._word_scores, ranking.scorer, ranking.features
     said = [row for row in rows if notes[row].conversation is not None]
     beside = ranking.context.neighbors(said)
     best = set(newest_first({row: own.get(row, 0.0) for row in said})[: weights.WEIGHTS.sources])

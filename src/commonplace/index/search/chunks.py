@@ -50,7 +50,8 @@ class Chunk:
 
     `bits`: which words of the query it contains, as in `Ranking`; `often`: how often, by the number of the word;
     `places`: where; `own`: their score, 1 for the best chunk; `is_relevant`: it or a neighbor contains a word;
-    `parts`: what some features add to its score.
+    `parts`: what some features add to its score; `named`: about how many words title, headings and tags of the note
+    are, 0 where they were not read.
     """
 
     row: int
@@ -65,6 +66,7 @@ class Chunk:
     own: float = 0.0
     is_relevant: bool = False
     parts: dict[str, float] = field(default_factory=dict)
+    named: float = 0.0
 
 
 def chunk(text: str) -> list[tuple[int, int]]:
@@ -199,7 +201,7 @@ class ChunkReading:
     def _named(self, text: NoteText) -> int:
         """Which words title, headings and tags contain, and which only the address, which says least."""
         bits = 0
-        for _, found in self._finder.places(flatten("\n".join((*text.names, text.headings, *text.tags)))):
+        for _, found in self._finder.places(flatten(_named_by(text))):
             bits |= 5 << 3 * ((found.bit_length() - 1) // 3)
         for _, found in self._finder.places(flatten(text.address)):
             bits |= 2 << 3 * ((found.bit_length() - 1) // 3)
@@ -237,12 +239,11 @@ class ChunkReading:
 
     def _score_chunks(self) -> None:
         """The scores of all chunks, and of the notes, on the same scale as short notes."""
-        ranking, table = self._ranking, self._table
+        ranking, table, scorer = self._ranking, self._table, self._ranking.scorer
         self._find_words()
         every = [one for some in self.chunks.values() for one in some]
         there = {one.speaker for one in every}
         speakers = ranking.speakers | {word.text for word in ranking.words if word.text in there}
-        scorer = TermScorer(ranking.words)
         single = {
             row: Chunk(row, 0, 0, note.words, None, ranking.bits.get(row, 0))
             for row, note in self._features.items()
@@ -263,12 +264,14 @@ class ChunkReading:
         self._rescale({row: one.own for row, one in single.items()})
 
     def _find_words(self) -> None:
-        in_titles = sum(4 << 3 * at for at in range(len(self._ranking.words)))
         for row, some in self.chunks.items():
             text = self.texts[row]
             bits = self._bits[row] = self._named(text) if self.is_strict else self._ranking.bits.get(row, 0)
-            titles = bits & in_titles
+            titles = bits & self._ranking.scorer.in_titles
             starts = [one.start for one in some]
+            named = word_count(_named_by(text))
+            for one in some:
+                one.named = named
             if len(some) == 1:
                 some[0].bits = bits
             for start, stop in text.spans or [(0, len(text.text))]:
@@ -359,15 +362,23 @@ class ChunkReading:
 def _score_words(some: Collection[Chunk], scorer: TermScorer, brevity: float) -> None:
     """The scores of these by their words, as in BM25, 1 for the best."""
     usual = sum(one.words for one in some) / (len(some) or 1) or 1
+    usual_named = sum(one.named for one in some) / (len(some) or 1) or 1
     for one in some:
         slow = 1.2 * (1 - brevity + brevity * one.words / usual)
-        one.own = scorer[one.bits] / (1 + slow)
+        titled = 2.2 / (2.2 + 1.2 * brevity * (one.named / usual_named - 1)) if one.named else 1.0
+        in_titles = one.bits & scorer.in_titles
+        one.own = (scorer[one.bits ^ in_titles] + titled * scorer[in_titles]) / (1 + slow)
         for at, often in one.often.items():
             if often > 1 and not one.bits & 4 << 3 * at:  # what stands in the title counts as often as can be
                 one.own += scorer.weights[at] * (often / (often + slow) - 1 / (1 + slow))
     most = max((one.own for one in some), default=0.0) or 1.0
     for one in some:
         one.own /= most
+
+
+def _named_by(text: NoteText) -> str:
+    """What a note is called: title, aliases, headings and tags."""
+    return "\n".join((*text.names, text.headings, *text.tags))
 
 
 def _together(some: Sequence[Chunk], bits: int) -> Chunk:
@@ -377,7 +388,8 @@ def _together(some: Sequence[Chunk], bits: int) -> Chunk:
         often.update(one.often)
     for one in some:
         bits |= one.bits
-    return Chunk(some[0].row, some[0].start, some[-1].stop, sum(one.words for one in some), None, bits, often)
+    return Chunk(some[0].row, some[0].start, some[-1].stop, sum(one.words for one in some), None, bits, often,
+                 named=some[0].named)  # fmt: skip
 
 
 class _WordFinder:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property
 from heapq import nlargest
@@ -161,12 +161,13 @@ class _WordLookup:
 
 
 class TermScorer(dict[int, float]):
-    """The sum of the weights of words, by bitmask."""
+    """The sum of the weights of words, by bitmask; `in_titles` is the part of a bitmask about title, headings, tags."""
 
     def __init__(self, words: Sequence[Word]):
         super().__init__()
         self._title = weights.WEIGHTS.title
         self.weights = [word.weight for word in words]
+        self.in_titles = sum(4 << 3 * at for at in range(len(words)))
 
     def __missing__(self, bits: int) -> float:
         score, left = 0.0, bits
@@ -205,7 +206,7 @@ class Ranking:
         self.bits: dict[int, int] = {}
         self.features: dict[int, Features] = {}
         self.cosines: dict[int, float] = {}
-        self._scorer = TermScorer(self.words)
+        self.scorer = TermScorer(self.words)
         if query is not None:
             self.features = {one.row: one._replace(conversation=None) for one in context.features(given)}
         else:
@@ -215,11 +216,14 @@ class Ranking:
         self._word_scores = self._score_words()
         if near is not None and self._table.meaning:
             self._compare_meanings(near, _without_names(focus, self.words, lookup.size))
+        if self.cosines:  # the share of words is less in what a conversation says, too
+            words_share = 1 - self._table.meaning
+            self._table = replace(self._table, conversation_words=self._table.conversation_words * words_share)
         own = {row: sum(self.own_score(row)) for row in self.features} if self.cosines else self._word_scores
         self._best, self._together = self._gather(own)
         self._neighbor_scores = self._score_neighbors(own)
         together = {*self._together.values(), *(self.bits.get(row, 0) for row in self.features)}
-        self._most = max(map(self._scorer.__getitem__, together), default=0.0) or 1.0
+        self._most = max(map(self.scorer.__getitem__, together), default=0.0) or 1.0
         self._better: dict[int, int] = {}
         self.scores = self._scores(own)
         self.total = sum(map(len, self._groups.values())) + len(self.features.keys() - self.bits.keys())
@@ -286,7 +290,7 @@ class Ranking:
             "meaning": table.words * meaning,
             "neighbors": self._neighbor_scores.get(row, 0.0),
             "conversation": table.conversation * (words + meaning if place is None else self._best.get(place, 0.0)),
-            "conversation_words": table.conversation_words * self._scorer[together] / self._most,
+            "conversation_words": table.conversation_words * self.scorer[together] / self._most,
             "speaker": table.speaker if place is not None and note.speaker in self.speakers else 0.0,
             "own": table.own * note.first_person / 4,
             "asks": 0.0 if place is None else table.asks * note.question / 100,
@@ -298,7 +302,7 @@ class Ranking:
 
     def _scores(self, own: Mapping[int, float]) -> dict[int, float]:
         """The sum of all features of each note: what `shares` tells, computed for all at once."""
-        table, periods, scorer = self._table, self.question.periods, self._scorer
+        table, periods, scorer = self._table, self.question.periods, self.scorer
         own_score, neighbors, bits = own.get, self._neighbor_scores.get, self.bits.get
         conversation, coverage = table.conversation, table.conversation_words / self._most
         question_share, own_share = table.asks / 100, table.own / 4
@@ -341,7 +345,7 @@ class Ranking:
 
     def _choose(self) -> None:
         """The notes whose words weigh most, equal ones newest first."""
-        scorer, room = self._scorer, self._table.most
+        scorer, room = self.scorer, self._table.most
         rows: list[int] = []
         for bits in sorted(self._groups, key=lambda one: (-scorer[one], one)):
             some: Collection[int] = self._groups[bits]
@@ -375,7 +379,7 @@ class Ranking:
     def _score_words(self) -> dict[int, float]:
         """The score of each note by its words, 1 for the best: of equal ones the shorter is worth more."""
         usual = sum([note.words for note in self.features.values()]) / (len(self.features) or 1) or 1
-        scorer, bits, share = self._scorer, self.bits.get, self._table.brevity
+        scorer, bits, share = self.scorer, self.bits.get, self._table.brevity
         least, more = 1 + 1.2 * (1 - share), 1.2 * share / usual
         found = {row: scorer[bits(row, 0)] / (least + more * note.words) for row, note in self.features.items()}
         most = max(found.values(), default=0.0) or 1.0

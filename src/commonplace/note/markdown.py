@@ -156,9 +156,9 @@ def _count(note: Note, key: str, value: Any, least: int) -> int:
 def _read_scope(note: Note, value: Any) -> None:
     """A scope counts without case. One nobody can read stays as written: it must not show the note to everybody."""
     text = _text(value) or (f"{value}" if value else '""')
-    note.scope = plain = text.lower()
-    if not SCOPE.fullmatch(plain):
-        note.scope = text
+    is_scope = SCOPE.fullmatch(text.lower())
+    note.scope = text.lower() if is_scope else text
+    if not is_scope:
         note.warnings.append(f'bad scope "{text}" hides the note; use global or agent:NAME')
 
 

@@ -145,7 +145,6 @@ def moment_of(value: object) -> datetime | None:
 
 def keys_of(reading: Reading) -> dict[str, Any]:
     """The header keys of a reminder whose time was read so."""
+    keys: dict[str, Any] = {"due_at": stamp(reading.due), "due_text": reading.phrase}
     more = {"all_day": reading.all_day, "repeat": reading.repeat}
-    return {"due_at": stamp(reading.due), "due_text": reading.phrase} | {
-        key: each for key, each in more.items() if each
-    }
+    return keys | {key: each for key, each in more.items() if each}

@@ -32,11 +32,9 @@ def registry(
     graphs: Callable[[Memory, str], Graph] | None = None,
     vault: Vault | None = None,
 ) -> Registry:
-    """The toolsets of these names (`all` = every one of ALL), in the manner of the preset `like`.
-
-    `entries` gives the place of a caller's key-value entries, `graphs` the graph of a project, if they are
-    not notes; `vault` what a Basic Memory configuration says. Raises InvalidInput for an unknown name.
-    """
+    """The toolsets of these names (`all` = every one of ALL), in the manner of the preset `like`. `entries` gives the
+    place of a caller's key-value entries, `graphs` the graph of a project, if they are not notes; `vault` what a Basic
+    Memory configuration says. Raises InvalidInput for an unknown name."""
     from commonplace.faces.tool import Registry
 
     wanted = list(dict.fromkeys(each for name in names for each in (ALL if name == "all" else (name,))))

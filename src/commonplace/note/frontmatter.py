@@ -40,10 +40,8 @@ _CLOSING = re.compile(r"\n---[ \t]*(?:\r?\n|\Z)")
 
 
 def split(text: str) -> Parts:
-    """Where header and body of a file's text are; a BOM belongs to neither.
-
-    The header's YAML is without its fences. Without a header the body is all of the text.
-    """
+    """Where header and body of a file's text are; a BOM belongs to neither. The header's YAML is without its fences.
+    Without a header the body is all of the text."""
     # The line break of the opening fence may be the one before the closing fence.
     if (opening := _OPENING.match(text)) and (closing := _CLOSING.search(text, opening.end() - 1)):
         return Parts(text[opening.end() : closing.start() + 1], closing.end())
@@ -68,11 +66,8 @@ LONGEST = 500_000
 
 
 def parse(yaml_text: str) -> dict[str, Any]:
-    """The header's mapping: scalars as written, plain `true`, `false`, `null`, `~` and nothing typed.
-
-    An empty header is an empty mapping. Raises ValueError(reason) for text that is no YAML or no mapping, or longer
-    than any header.
-    """
+    """The header's mapping: scalars as written, plain `true`, `false`, `null`, `~` and nothing typed. An empty header
+    is an empty mapping. Raises ValueError(reason) for text that is no YAML or no mapping, or longer than any header."""
     if len(yaml_text) > LONGEST:
         raise ValueError(f"it has {len(yaml_text):,} characters, more than {LONGEST:,}")
     rows = _usual(yaml_text)
@@ -226,11 +221,8 @@ _TIMES = ("created", "updated", "modified", "date", "expires", *(f"{each}_at" fo
 
 
 def scalar(value: Any) -> str:
-    """`value` as one YAML scalar of one line.
-
-    Text is plain if readers of YAML 1.1 and 1.2 both read back exactly it, else double-quoted with
-    JSON escapes (a lone surrogate becomes U+FFFD); times are `Z` stamps.
-    """
+    """`value` as one YAML scalar of one line. Text is plain if readers of YAML 1.1 and 1.2 both read back exactly it,
+    else double-quoted with JSON escapes (a lone surrogate becomes U+FFFD); times are `Z` stamps."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, datetime):
@@ -278,11 +270,9 @@ def _item_lines(value: Any, indent: str) -> list[str]:
 
 
 def set_keys(text: str, changes: Mapping[str, Any], order: Sequence[str] = ()) -> str:
-    """The file's text with these top-level keys set, or taken out by REMOVE; every other byte stays.
-
-    A key that already holds the value keeps its writing, a changed one its comment. A new key goes behind those that
-    `order` names before it, else to the end of the header. Raises ValueError when the header there does not parse.
-    """
+    """The file's text with these top-level keys set, or taken out by REMOVE; every other byte stays. A key that already
+    holds the value keeps its writing, a changed one its comment. A new key goes behind those that `order` names before
+    it, else to the end of the header. Raises ValueError when the header there does not parse."""
     yaml_text, body_at = split(text)
     if yaml_text is None:
         fresh = {key: value for key, value in changes.items() if value is not REMOVE}

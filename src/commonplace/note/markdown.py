@@ -40,11 +40,9 @@ _AS_WRITTEN = {True: "true", False: "false"}
 def parse_note(
     text: str, *, project: str, path: str, changed: datetime, born: datetime | None = None, entity: bool = False
 ) -> Note:
-    """The note that `text`, the whole file at `path` of `project`, says; never an error.
-
-    `changed` is the file's mtime, `born` its birth time where there is one; both aware UTC. With `entity` it is read as
-    one of project `graph`. What cannot be read is left out and named in `warnings`. `etag` is left to the caller.
-    """
+    """The note that `text`, the whole file at `path` of `project`, says; never an error. `changed` is the file's mtime,
+    `born` its birth time where there is one; both aware UTC. With `entity` it is read as one of project `graph`. What
+    cannot be read is left out and named in `warnings`. `etag` is left to the caller."""
     yaml_text, body_at = split(text)
     header: dict[str, Any] = {}
     warnings: list[str] = []

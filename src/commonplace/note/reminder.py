@@ -27,12 +27,9 @@ _YEARS = range(2, 9999)
 
 @dataclass(frozen=True, slots=True)
 class Reminder:
-    """A reminder's times, aware UTC; None = not set, or no time anybody can read.
-
-    `due` is when it fires next: the next time of its rule, `regular`, or an occurrence put off, `snoozed`.
-    `unreadable` is what stands for `due_at` when it is no time. `has_fired`: `fired_at` says something, readable
-    or not. `repeat` is the rule as written.
-    """
+    """A reminder's times, aware UTC; None = not set, or no time anybody can read. `due` is when it fires next: the next
+    time of its rule, `regular`, or an occurrence put off, `snoozed`. `unreadable` is what stands for `due_at` when it
+    is no time. `has_fired`: `fired_at` says something, readable or not. `repeat` is the rule as written."""
 
     due: datetime | None = None
     regular: datetime | None = None

@@ -52,11 +52,9 @@ def registry(
     graphs: Callable[[Memory, str], Graph] | None = None,
     vault: Vault | None = None,
 ) -> Registry:
-    """The toolsets of these `names` (see `expand`), in the manner of the preset `like`.
-
-    `entries` gives the place of a caller's key-value entries, `graphs` the graph of a project, if they are
-    not notes; `vault` what a Basic Memory configuration says. Raises InvalidInput for an unknown name.
-    """
+    """The toolsets of these names (see `expand`), in the manner of the preset `like`. `entries` gives the place of a
+    caller's key-value entries, `graphs` the graph of a project, if they are not notes; `vault` what a Basic Memory
+    configuration says. Raises InvalidInput for an unknown name."""
     from commonplace.faces.tool import Registry
 
     wanted = expand(names)

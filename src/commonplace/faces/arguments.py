@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -125,27 +125,31 @@ class _Checker:
         rules, properties, required = self.rules, schema["properties"], schema.get("required", ())
         checked: Arguments = {}
         present = {n: v for n, v in given.items() if (v or not rules.is_absent(v, n in required)) and n in properties}
-        names: dict[str, Callable[[], Iterable[str]]] = {
-            "schema": lambda: properties,
-            "given": lambda: [name for name in given if name in present or name not in properties],
-            "reverse": lambda: sorted(present, reverse=True),
-            "required": lambda: [name for name in required if name not in present],
-            "unknown": lambda: sorted(given.keys() - properties.keys()),
-        }
-        for name in (name for turn in rules.order for name in names[turn]()):
-            value, inner = present.get(name), properties.get(name)
-            if type(value) is str and value.isascii() and inner.get("type") == "string" and "enum" not in inner:
-                checked[name] = value  # the common case, and right in every contract
-                continue
-            place = f"{path}.{name}" if path else self.shown.get(name, name)
-            if name in present:
-                checked[name] = self.value(value, inner, place)
-            elif name in required:
-                raise self._missing(name, given, properties, place)
-            elif name not in properties and "unknown" in rules.wording:
-                unknown = sorted(given.keys() - properties.keys())
-                verb, known = "was" if len(unknown) == 1 else "were", ", ".join(self.known) or "none"
-                raise self._error("unknown", name, known=known, names=", ".join(map(repr, unknown)), verb=verb)
+        for turn in rules.order:
+            if turn == "schema":
+                names: Iterable[str] = properties
+            elif turn == "given":
+                names = [name for name in given if name in present or name not in properties]
+            elif turn == "reverse":
+                names = sorted(present, reverse=True)
+            elif turn == "required":
+                names = [name for name in required if name not in present]
+            else:
+                names = sorted(given.keys() - properties.keys())
+            for name in names:
+                value, inner = present.get(name), properties.get(name)
+                if type(value) is str and value.isascii() and inner.get("type") == "string" and "enum" not in inner:
+                    checked[name] = value  # the common case, and right in every contract
+                    continue
+                place = f"{path}.{name}" if path else self.shown.get(name, name)
+                if name in present:
+                    checked[name] = self.value(value, inner, place)
+                elif name in required:
+                    raise self._missing(name, given, properties, place)
+                elif name not in properties and "unknown" in rules.wording:
+                    unknown = sorted(given.keys() - properties.keys())
+                    verb, known = "was" if len(unknown) == 1 else "were", ", ".join(self.known) or "none"
+                    raise self._error("unknown", name, known=known, names=", ".join(map(repr, unknown)), verb=verb)
         if len(checked) == len(properties):
             return checked
         return {name: each["default"] for name, each in properties.items() if "default" in each} | checked

@@ -63,10 +63,8 @@ class Hooks:
 
     @classmethod
     def configured(cls, more: Iterable[Any] = (), clock: Clock = now) -> Hooks:
-        """Hooks from the entry points `commonplace.hooks`, then `more`.
-
-        Raises ConfigError for an entry point that cannot be loaded.
-        """
+        """Hooks from the entry points `commonplace.hooks`, then `more`. Raises ConfigError for an entry point that
+        cannot be loaded."""
         from importlib.metadata import entry_points
 
         hooks = []

@@ -259,10 +259,8 @@ def _existing_file(files: Files, path: str) -> str:
 
 @contextmanager
 def _worded(path: str, what: str = "changed", own: dict[type[CommonplaceError], str] | None = None) -> Iterator[None]:
-    """Raises engine errors again in this tool's words, which `own` may replace for some of them.
-
-    CountMismatch and LineOutOfRange pass, for their callers have the words.
-    """
+    """Raises engine errors again in this tool's words, which `own` may replace for some of them. CountMismatch and
+    LineOutOfRange pass, for their callers have the words."""
     try:
         yield
     except (CountMismatch, LineOutOfRange):

@@ -160,10 +160,8 @@ class Registry:
         return "\n\n".join(text.strip() for text in told if text.strip())
 
     def call(self, memory: Memory, name: str, arguments: Any) -> Reply:
-        """Run tool `name` for the caller `memory` is bound to. Errors of our tree become error replies.
-
-        Raises KeyError when there is no such tool.
-        """
+        """Run tool `name` for the caller `memory` is bound to. Errors of our tree become error replies. Raises KeyError
+        when there is no such tool."""
         tool = self.tools[name]
         given = {} if arguments is None else arguments
         return self.hooks.call(memory.agent, name, given, lambda given: self._advised(self._run(memory, tool, given)))

@@ -55,10 +55,8 @@ ALL = "all"
 
 def sources(wanted: str, path: str | None, settings: Settings) -> list[tuple[Source, Path | None]]:
     """The sources named (parted by commas), each with its folder; of all sources those that are there and not switched
-    off. `path`: the folder to read instead.
-
-    Raises InvalidInput for an unknown source, or a `path` that is missing, a file or blank.
-    """
+    off. `path`: the folder to read instead. Raises InvalidInput for an unknown source, or a `path` that is missing, a
+    file or blank."""
     names = list(dict.fromkeys(split_list(wanted)))
     for name in names or [wanted]:
         if name != ALL and name not in SOURCES:
@@ -95,11 +93,9 @@ def run(
 
 
 def plan(reads: Sequence[tuple[Source, Tree]], known: IngestedTexts, *, again: bool = False) -> list[IngestPlan]:
-    """What the files of these sources ask for, given what is `known`, which takes the plan up.
-
-    A text some memory has is skipped; a known file with a new text changes its memory; what was removed stays
-    so, unless `again`. Nothing is written.
-    """
+    """What the files of these sources ask for, given what is `known`, which takes the plan up. A text some memory has
+    is skipped; a known file with a new text changes its memory; what was removed stays so, unless `again`. Nothing is
+    written."""
     plans: list[IngestPlan] = []
     unknown: list[tuple[IngestPlan, SourceNote]] = []
     changed: deque[tuple[IngestPlan, NoteInfo, SourceNote]] = deque()

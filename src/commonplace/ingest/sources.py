@@ -24,11 +24,8 @@ MOST_BYTES = 1 << 20
 
 
 class Tree:
-    """A folder being read; None or a missing one holds nothing.
-
-    `warnings` tells what was left out and why, `seen` counts the files asked for. Folders of `apart` (the memory
-    home) are never entered. Nothing here writes.
-    """
+    """A folder being read; None or a missing one holds nothing. `warnings` tells what was left out and why, `seen`
+    counts the files asked for. Folders of `apart` (the memory home) are never entered. Nothing here writes."""
 
     def __init__(self, root: Path | None, apart: Collection[Path] = ()):
         self.root = "" if root is None else str(root)
@@ -38,11 +35,9 @@ class Tree:
         self._apart = {os.path.realpath(each) for each in apart}
 
     def notes(self, folder: str = "", *, hidden: bool, deep: bool = True) -> list[str]:
-        """Paths of all `*.md` below a folder of the root, sorted; with `hidden` also those in hidden folders.
-
-        Without `deep` only those in the folder itself. Symbolic links that stay below the root are followed, each
-        folder reached so once; others are not.
-        """
+        """Paths of all `*.md` below a folder of the root, sorted; with `hidden` also those in hidden folders. Without
+        `deep` only those in the folder itself. Symbolic links that stay below the root are followed, each folder
+        reached so once; others are not."""
         found: list[str] = []
         folders, linked, followed = [folder] if self.root else [], list[str](), set[str]()
         while folders or linked:
@@ -218,10 +213,8 @@ def logseq_page(name: str) -> str:
 
 
 def scan_obsidian(tree: Tree) -> Iterator[SourceNote]:
-    """Obsidian: all `*.md` of a vault that are not hidden; the frontmatter is taken out of the content.
-
-    A note that shares its file name with another is also known by its path: so do links in a vault name it.
-    """
+    """Obsidian: all `*.md` of a vault that are not hidden; the frontmatter is taken out of the content. A note that
+    shares its file name with another is also known by its path: so do links in a vault name it."""
     paths = tree.notes(hidden=False)
     files = Counter(stem(path).casefold() for path in paths)
     for path in paths:
@@ -315,12 +308,9 @@ def _header_list(content: str, keys: tuple[str, str], separator: str) -> tuple[s
 
 
 def inline_tags(text: str, *, bracketed: bool = False) -> tuple[str, ...]:
-    """The tags in a text in lower case, in order, each once: `#tag`, `#a/b`, `#标签`; with `bracketed` also
-    `#[[two words]]`.
-
-    A tag stands after the start of a line, a blank or `(`, and is not of digits alone, nor in code, comments or an
-    address.
-    """
+    """The tags in a text in lower case, in order, each once: `#tag`, `#a/b`, `#标签`; with `bracketed` also `#[[two
+    words]]`. A tag stands after the start of a line, a blank or `(`, and is not of digits alone, nor in code, comments
+    or an address."""
     names: list[str] = []
 
     def placeholder(match: re.Match[str]) -> str:

@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import compress
+from itertools import chain, compress
 from math import log, sqrt
 from operator import add
 from pathlib import Path
@@ -46,10 +46,8 @@ _SHOWN = 40  # characters of an example that a reason shows
 
 @dataclass(frozen=True, slots=True)
 class CategoryChoice:
-    """The category chosen for a text, why in words, the table's words that decided, and what came second.
-
-    `layer`: `correction`, `table`, `time`, `example` or `fallback`; `second`: the category the owner may be asked for.
-    """
+    """The category chosen for a text, why in words, the table's words that decided, and what came second. `layer`:
+    `correction`, `table`, `time`, `example` or `fallback`; `second`: the category the owner may be asked for."""
 
     category: str
     layer: str
@@ -117,8 +115,7 @@ class Classifier:
         """As `Examples.nearest`, by what the texts mean; [] without a model, before `learn`, and for a text the model
         cannot read."""
         known = known_texts(self._settings, examples().texts)
-        cosines = known.cosines(text[:_READ]) if known else []
-        labelled = zip(cosines, examples().labelled, strict=False)
+        labelled = zip(known.cosines(text[:_READ]) if known else [], examples().labelled, strict=False)
         near = sorted(((cosine, category, example) for cosine, (example, category) in labelled), reverse=True)
         return [each for each in near[:_NEIGHBOURS] if each[0] > 0]
 
@@ -160,9 +157,7 @@ class Examples:
         self.labelled = labelled
         self.texts = tuple([text for text, _ in labelled])
         counts = [Counter(_features(text)) for text in self.texts]
-        having = Counter[str]()
-        for each in counts:
-            having.update(each.keys())
+        having = Counter(chain.from_iterable(counts))
         self._rarity = {feature: log((len(counts) + 1) / (count + 0.5)) for feature, count in having.items()}
         self._unknown = log(2 * (len(counts) + 1))
         self._with = defaultdict[str, list[tuple[int, float]]](list)
@@ -192,8 +187,7 @@ class Examples:
 @cache
 def examples() -> Examples:
     """The sentences of examples.txt."""
-    found: list[tuple[str, str]] = []
-    category = ""
+    found, category = list[tuple[str, str]](), ""
     for line in Path(__file__).with_name("examples.txt").read_text(encoding="utf-8").splitlines():
         if line.startswith("["):
             category = line.strip("[]")
@@ -209,10 +203,8 @@ _MARK = re.compile("[?!:;,、，：；]")
 
 def _features(text: str) -> list[str]:
     """What a text is compared by: its words without endings, CJK characters and pairs, how it begins, and how it is
-    built: names, numbers, marks, length. Of a long text the beginning counts.
-
-    Loops and patterns, no small functions: a thousand examples are read before the first text is compared.
-    """
+    built: names, numbers, marks, length. Of a long text the beginning counts. Loops and patterns, no small functions: a
+    thousand examples are read before the first text is compared."""
     text = text[:_READ]
     found: list[str] = []
     words = tokens(text.lower().replace("’", "'"))
@@ -265,11 +257,9 @@ class _Entry(NamedTuple):
 
 
 def classify(text: str) -> Classified:
-    """The category with the highest score, of equal ones the first in the table; `knowledge` when no word matches.
-
-    An entry counts once; a match inside a longer match of any entry does not count. `text` is the memory's content.
-    Source: contract 001, 7.
-    """
+    """The category with the highest score, of equal ones the first in the table; `knowledge` when no word matches. An
+    entry counts once; a match inside a longer match of any entry does not count. `text` is the memory's content.
+    Source: contract 001, 7."""
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text.replace("’", "'"))
     text = " ".join(text.split())

@@ -140,10 +140,8 @@ def overlap(a: frozenset[str], b: frozenset[str]) -> float:
 
 
 def _merges(texts: Iterable[_Text]) -> Iterator[tuple[_Text, _Text]]:
-    """Each text that lies in another one, with the text that lies in none it goes to.
-
-    What holds a text holds its rarest line, so only the texts with that line are looked at.
-    """
+    """Each text that lies in another one, with the text that lies in none it goes to. What holds a text holds its
+    rarest line, so only the texts with that line are looked at."""
     survivors: dict[str, _Text] = {}
     same: dict[tuple[str, ...], _Text] = {}
     with_line: dict[str, list[_Text]] = {}
@@ -191,11 +189,9 @@ def _content(word: str) -> str:
 
 
 def _nearness(a: _Said, b: _Said) -> float:
-    """How much of their content two texts share that say the same in other words; 0.0 for texts that do not.
-
-    Texts that differ in a number or a negation, have a word in place of another one, or swap two, do not; but one may
-    have the second part of the other first.
-    """
+    """How much of their content two texts share that say the same in other words; 0.0 for texts that do not. Texts that
+    differ in a number or a negation, have a word in place of another one, or swap two, do not; but one may have the
+    second part of the other first."""
     (every, content), (others, other) = a, b
     shared = content & other
     score = 2 * len(shared) / (len(content) + len(other)) if shared else 0.0
@@ -221,11 +217,9 @@ def _signs(words: Sequence[str]) -> Counter[str]:
 
 
 def near_pairs(memories: Sequence[MemoryState], *, linked: bool = False) -> list[tuple[float, str, str]]:
-    """(score; the smaller id, the other) of memories of one block that say the same in other words, best first.
-
-    Not those that were unlinked nor, unless `linked`, those linked already; reminders take no part. No memory is in
-    more than MOST_LINKS of them.
-    """
+    """(score; the smaller id, the other) of memories of one block that say the same in other words, best first. Not
+    those that were unlinked nor, unless `linked`, those linked already; reminders take no part. No memory is in more
+    than MOST_LINKS of them."""
     found = [each for group in _grouped(each for each in memories if each.category != REMINDERS)
              for each in _near_pairs(group, linked)]  # fmt: skip
     counts = Counter[str]()
@@ -256,11 +250,9 @@ def _near_pairs(group: list[MemoryState], linked: bool) -> Iterator[tuple[float,
 
 
 def _links(block: list[tuple[MemoryState, frozenset[str]]]) -> list[tuple[float, str, str]]:
-    """(overlap, negative; the smaller id, the other) of the links to make between similar memories of a block.
-
-    Found by a prefix filter over terms in order of rarity, smaller sets first: two sets that overlap by 0.8 or more
-    share two of the rarest terms, of the smaller one a ninth and two, of the larger one a fifth and two.
-    """
+    """(overlap, negative; the smaller id, the other) of the links to make between similar memories of a block. Found by
+    a prefix filter over terms in order of rarity, smaller sets first: two sets that overlap by 0.8 or more share two of
+    the rarest terms, of the smaller one a ninth and two, of the larger one a fifth and two."""
     block.sort(key=lambda each: (len(each[1]), each[0].id))
     memories = [each for each, _ in block]
     every = [found for _, found in block]

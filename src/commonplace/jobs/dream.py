@@ -79,13 +79,9 @@ def run(
     stop: Callable[[], bool] = lambda: False, careful: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> Dream:  # fmt: skip
-    """Dream, and keep the report (not under a dry run). `endpoint` may help at level 3 (`llm.*`).
-
-    A `careful` dream, the daemon's, leaves in the inbox what `memory review` would ask the category of.
-
-    A step that fails does not stop the others: its outcome tells. For `stop` and `progress` see Round.
-    Raises InvalidInput for a level there is not.
-    """
+    """Dream, and keep the report (not under a dry run). `endpoint` may help at level 3 (`llm.*`). A `careful` dream,
+    the daemon's, leaves in the inbox what `memory review` would ask the category of. A step that fails does not stop
+    the others: its outcome tells. For `stop` and `progress` see Round. Raises InvalidInput for a level there is not."""
     check(level)
     turn = Round(memory, dry_run=dry_run, stop=stop, progress=progress)
     outcomes = [turn.run("classify", partial(_classify, endpoint=endpoint if level == 3 else None, careful=careful))]
@@ -174,18 +170,15 @@ def proposed_categories(endpoint: Endpoint | None, unsure: Sequence[MemoryState]
 def proposed_links(
     endpoint: Endpoint | None, memories: Sequence[MemoryState], fresh: set[str], made: Sequence[Action]
 ) -> list[Action]:
-    """Links the model sees between memories of one scope, one of them `fresh`, besides those `made` already.
-
-    None that was unlinked; the limits of `plan_links` hold for both together.
-    """
+    """Links the model sees between memories of one scope, one of them `fresh`, besides those `made` already. None that
+    was unlinked; the limits of `plan_links` hold for both together."""
     if endpoint is None:
         return []
     may = [each for each in memories if each.phase == ORGANIZED and each.category != REMINDERS]
     states = {each.id: each for each in memories}
-    closed = {
-        frozenset((memories[a].id, memories[b].id))
-        for a, b in linked_pairs(memories) | linked_pairs(memories, "unlinked")
-    } | {frozenset((each.id, each.target)) for each in made}
+    pairs = linked_pairs(memories) | linked_pairs(memories, "unlinked")
+    closed = {frozenset((memories[a].id, memories[b].id)) for a, b in pairs}
+    closed |= {frozenset((each.id, each.target or "")) for each in made}
     counts = Counter(end for each in made for end in (each.id, each.target))
     found: list[Action] = []
     for scope in sorted({each.scope for each in may if each.id in fresh}):

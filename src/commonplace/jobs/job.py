@@ -42,11 +42,9 @@ _CHANGED_MEANWHILE = (Conflict, Exists, Locked, NotFound, NotText)
 
 @dataclass(frozen=True, slots=True)
 class MemoryState:
-    """One memory as a plan sees it. Times are aware UTC; `due_at` and `repeat` are compared for equality only.
-
-    `used` is when a search last showed it. `targets` are those of its wikilinks as written, but for code. `links`,
-    `unlinked` and `merged` are whole ids (contract 001, 2). Under a dry run fields may differ from `info`, the index's.
-    """
+    """One memory as a plan sees it. Times are aware UTC; `due_at` and `repeat` are compared for equality only. `used`
+    is when a search last showed it. `targets` are those of its wikilinks as written, but for code. `links`, `unlinked`
+    and `merged` are whole ids (contract 001, 2). Under a dry run fields may differ from `info`, the index's."""
 
     id: str
     scope: str
@@ -152,10 +150,8 @@ def merged_into(survivor: MemoryState, others: Iterable[MemoryState]) -> MemoryS
 
 
 def linked_pairs(memories: Sequence[MemoryState], key: str = "links") -> set[tuple[int, int]]:
-    """The pairs of positions (smaller first) in `memories` that either side's `links` name, or `unlinked` as `key`.
-
-    An id merged into one of them counts as that one.
-    """
+    """The pairs of positions (smaller first) in `memories` that either side's `links` name, or `unlinked` as `key`. An
+    id merged into one of them counts as that one."""
     positions = {id: at for at, each in enumerate(memories) for id in each.merged}
     positions |= {each.id: at for at, each in enumerate(memories)}
     met = ((at, positions[id]) for at, each in enumerate(memories) for id in getattr(each, key) if id in positions)
@@ -263,10 +259,8 @@ class Round:
         return {each.category for each in self.memories} | self._excluded
 
     def run(self, job: str, plan: Plan) -> Outcome:
-        """Plan a job and apply its actions one by one, each if its memories are still as they were planned with.
-
-        Never raises for what goes wrong inside: the outcome tells.
-        """
+        """Plan a job and apply its actions one by one, each if its memories are still as they were planned with. Never
+        raises for what goes wrong inside: the outcome tells."""
         done: list[Action] = []
         skipped = 0
         self.memory.run = 0
@@ -322,10 +316,8 @@ def _wanted(actions: Iterable[Action], states: Mapping[str, MemoryState]) -> Ite
 
 
 def apply(upkeep: Upkeep, action: Action, info: NoteInfo | None, other: NoteInfo | None) -> list[NoteInfo]:
-    """Carry out one action on the memory `info` (and `other`, its target): one change, which `undo` takes back.
-
-    Returns the memories it wrote. Raises what `_CHANGED_MEANWHILE` names when they are not as given, or there are none.
-    """
+    """Carry out one action on the memory `info` (and `other`, its target): one change, which `undo` takes back. Returns
+    the memories it wrote. Raises what `_CHANGED_MEANWHILE` names when they are not as given, or there are none."""
     if action.verb == REMIND and action.record is not None and other is not None:
         reminded = [*texts(other.header.get(REMINDED)), action.id]
         return upkeep.derive(other, action.record, {REMINDED: reminded}, REMIND)
@@ -341,10 +333,8 @@ def apply(upkeep: Upkeep, action: Action, info: NoteInfo | None, other: NoteInfo
 
 
 def organize_all(upkeep: Upkeep, infos: Sequence[NoteInfo], actions: Sequence[Action | None]) -> list[NoteInfo]:
-    """Carry out the organizing of these memories as one change, all or none; a memory without an action stays.
-
-    Returns them as they are then. Raises as `apply`.
-    """
+    """Carry out the organizing of these memories as one change, all or none; a memory without an action stays. Returns
+    them as they are then. Raises as `apply`."""
     planned = [(info, each) for info, each in zip(infos, actions, strict=True) if each is not None]
     if not planned:
         return list(infos)
@@ -358,9 +348,7 @@ def after_actions(
     memories: Iterable[MemoryState], actions: Sequence[Action], now: datetime | None = None
 ) -> list[MemoryState]:
     """The memories as they stand once these actions are applied: links to what was merged lead to the survivor.
-
-    `updated` of what changed becomes `now`, when given. Reminders that would be made are left out.
-    """
+    `updated` of what changed becomes `now`, when given. Reminders that would be made are left out."""
     into, before = dict[str, str](), {each.id: each for each in memories}
     linked, merged = defaultdict[str, list[str]](list), defaultdict[str, list[MemoryState]](list)
     for each in sorted(actions, key=lambda each: each.verb == MERGE):  # what is merged is organized by then

@@ -123,10 +123,8 @@ def plan_upgrade_of(
 def upgrade_named(
     memory: Memory, refs: Iterable[str], category: str | None = None, *, dry_run: bool = False
 ) -> tuple[list[NoteInfo], list[Action | None], set[str]]:
-    """Organize the memories `refs` name into `category` [by their words], for good, as one change.
-
-    Returns them as they are then, what was done with each, and the ids of those that came back from the archive.
-    """
+    """Organize the memories `refs` name into `category` [by their words], for good, as one change. Returns them as they
+    are then, what was done with each, and the ids of those that came back from the archive."""
     upkeep = Upkeep(memory)
     classifier = _classifier(memory)
     by = OWNER if memory.agent is None else None
@@ -199,10 +197,8 @@ def next_due(memories: Sequence[MemoryState], settings: Settings) -> datetime | 
 
 
 def consolidate(memory: Memory, *, dry_run: bool = False) -> list[Outcome]:
-    """Fold the counts of reads (not under a dry run), then expire, decay, upgrade, consolidate.
-
-    One that fails does not stop the others.
-    """
+    """Fold the counts of reads (not under a dry run), then expire, decay, upgrade, consolidate. One that fails does not
+    stop the others."""
     turn = Round(memory, dry_run=dry_run)
     if not dry_run:
         turn.upkeep.fold()

@@ -56,8 +56,7 @@ def without_wikilinks(text: str) -> str:
 
 def evidence_words(low: str) -> set[str]:
     """The words of a plain text that can be evidence: of four letters or more and no stop words, or marked by a digit,
-    `_`, `-` or `.` within. Numbers are none, but versions, dates and addresses are (`3.11.2`). Without wikilinks.
-    """
+    `_`, `-` or `.` within. Numbers are none, but versions, dates and addresses are (`3.11.2`). Without wikilinks."""
     found = set(words(without_wikilinks(low))) - _stop_words()
     letters = {word: sum(map(str.isalpha, word)) for word in found}
     return {
@@ -122,11 +121,9 @@ def plan_links(memories: Sequence[MemoryState], now: datetime | None = None, job
 
 
 class _Pairs:
-    """The memories that take part, in the order of their ids, and what each shares with which others.
-
-    A pair is two positions in `memories`, the smaller first. `related` are the linked pairs the evidence would link,
-    `links` counts them by position.
-    """
+    """The memories that take part, in the order of their ids, and what each shares with which others. A pair is two
+    positions in `memories`, the smaller first. `related` are the linked pairs the evidence would link, `links` counts
+    them by position."""
 
     def __init__(self, memories: Sequence[MemoryState]):
         marked, self._counts = _rare_marks(memories)
@@ -147,10 +144,8 @@ class _Pairs:
         return one.scope == other.scope and one.category != other.category
 
     def best(self) -> Iterator[tuple[int, int, list[str]]]:
-        """The pairs to link with the evidence, best first, none with a memory that has all the links it gets.
-
-        What a pair shares is looked at when its upper bound is the highest that is left.
-        """
+        """The pairs to link with the evidence, best first, none with a memory that has all the links it gets. What a
+        pair shares is looked at when its upper bound is the highest that is left."""
         queue: list[tuple[float, int, int, list[str] | None]] = [
             (-most, at, other, None) for at in range(len(self.memories)) for most, other in self._candidates(at)
         ]

@@ -73,9 +73,7 @@ def listed(memory: Memory, *, fired: bool = False) -> list[tuple[NoteInfo, Remin
 
 def acknowledge(memory: Memory, ref: str) -> NoteInfo:
     """Acknowledge a reminder: it leaves the pending lists. One that has not fired yet never will, unless it repeats.
-
-    Raises NotFound, Ambiguous, Locked; InvalidInput for another memory.
-    """
+    Raises NotFound, Ambiguous, Locked; InvalidInput for another memory."""
     now = memory.clock()
 
     def keys(reminder: Reminder) -> dict[str, Any] | None:
@@ -90,11 +88,8 @@ def acknowledge(memory: Memory, ref: str) -> NoteInfo:
 
 
 def snooze(memory: Memory, ref: str, when: str) -> NoteInfo:
-    """Put a reminder off to the time `when` names: it leaves the pending lists and fires then. Of one that repeats
-    this occurrence moves; the others come when they would.
-
-    Raises as `acknowledge`; TimeRefused.
-    """
+    """Put a reminder off to the time `when` names: it leaves the pending lists and fires then. Of one that repeats this
+    occurrence moves; the others come when they would. Raises as `acknowledge`; TimeRefused."""
     reading = read_time(memory, when)
 
     def keys(reminder: Reminder) -> dict[str, Any]:
@@ -253,11 +248,8 @@ class Notified(NamedTuple):
 
 
 def notify(memory: Memory, *, dry_run: bool = False) -> Notified:
-    """Fire what is due of what the caller sees, each time once.
-
-    A reminder its owner locked cannot be marked as fired, so it does not fire. Raises StorageError; a desktop that
-    cannot be reached is no error.
-    """
+    """Fire what is due of what the caller sees, each time once. A reminder its owner locked cannot be marked as fired,
+    so it does not fire. Raises StorageError; a desktop that cannot be reached is no error."""
     now, pending, zone = memory.clock(), Pending(memory), memory.settings.reading_zone
     due = _due(memory, pending, now) if dry_run else _fire(memory, pending, now)
     notified = tuple(info for info, _, _ in due)
@@ -300,11 +292,9 @@ def _fire(memory: Memory, pending: Pending, now: datetime) -> list[_Due]:
 
 
 def show(settings: Settings, contents: Sequence[str]) -> str | None:
-    """Show a desktop notification of reminders with these texts, as configured (`notification.*`).
-
-    What a reminder says goes to another program as one argument, never into a script or through a shell. Returns None
-    when that went well or nothing is to be shown, else what is said on stderr. Source: contract 001, 8, "Methods".
-    """
+    """Show a desktop notification of reminders with these texts, as configured (`notification.*`). What a reminder says
+    goes to another program as one argument, never into a script or through a shell. Returns None when that went well or
+    nothing is to be shown, else what is said on stderr. Source: contract 001, 8, "Methods"."""
     method = notification_method(settings.notify_method) if settings.notify and contents else "file"
     if method == "file":
         return None

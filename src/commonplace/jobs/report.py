@@ -57,21 +57,21 @@ def report_of(turn: Round, level: int, outcomes: Sequence[Outcome], skipped: Seq
     parts: dict[str, Any] = {name: [] for name in PARTS}
     for outcome in outcomes:
         for each in outcome.actions:
-            a, b = each.id, each.target or ""
+            a, b, reason = each.id, each.target or "", {"reason": each.reason}
             if each.verb == MERGE:
-                parts["merged"].append({"id": a, "target": b, "reason": each.reason})
+                parts["merged"].append({"id": a, "target": b} | reason)
             elif each.verb == LINK and outcome.job == "similar":
-                parts["similar"].append({"a": a, "b": b, "reason": each.reason})
+                parts["similar"].append({"a": a, "b": b} | reason)
             elif each.verb == LINK:
                 ends = {"a": a, "a_category": categories.get(a, ""), "b": b, "b_category": categories.get(b, "")}
-                parts["links"].append(ends | {"reason": each.reason})
+                parts["links"].append(ends | reason)
             elif each.verb == REMIND and each.record is not None:
                 due = each.record.further["due_at"]
                 parts["reminders"].append({"id": a, "source": each.target, "due_at": due, "phrase": each.phrase})
     used = turn.categories | ({REMINDERS} if parts["reminders"] else set())
     parts |= {
         "classified": _counts((each.category or "") for each in actions if each.verb == "classify"),
-        "skipped": [{"id": each.id, "phrase": each.phrase, "code": each.code} for each in skipped],
+        "skipped": [each._asdict() for each in skipped],
         "empty_categories": [name for name in CATEGORIES if name not in used],
     }
     found = {"last_dream": stamp(turn.now), "level": level, "processed": len(actions)}
@@ -84,10 +84,8 @@ def _counts(categories: Iterable[str]) -> dict[str, int]:
 
 
 def store(memory: Memory, found: Report) -> None:
-    """Keep a report. A light dream that had nothing to do leaves the older report, and only says when it was.
-
-    Raises StorageError.
-    """
+    """Keep a report. A light dream that had nothing to do leaves the older report, and only says when it was. Raises
+    StorageError."""
     before = load(memory.home)
     if before and not found["actions"] and found["level"] < DEEP:
         found = before | {"last_dream": found["last_dream"]}
@@ -100,9 +98,9 @@ def store(memory: Memory, found: Report) -> None:
 def load(home: Path) -> Report | None:
     """The report kept in this home; None when there is none that can be read. Raises StorageError."""
     found = _stored(home)
-    if not found.keys() >= _KEYS or not isinstance(found["report"], dict):
-        return None
-    return found if found["report"].keys() >= set(PARTS) else None
+    parts = found.get("report")
+    is_whole = found.keys() >= _KEYS and isinstance(parts, dict) and parts.keys() >= set(PARTS)
+    return found if is_whole else None
 
 
 def _stored(home: Path) -> dict[str, Any]:

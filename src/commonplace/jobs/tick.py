@@ -35,10 +35,8 @@ Step = tuple[str, Callable[[], int]]
 
 
 class Scheduler:
-    """The rounds over `memory`, which is the owner's and has face `daemon`.
-
-    `endpoint` may help deep dreams. `stop` is asked between actions: when it says True, a round ends early.
-    """
+    """The rounds over `memory`, which is the owner's and has face `daemon`. `endpoint` may help deep dreams. `stop` is
+    asked between actions: when it says True, a round ends early."""
 
     def __init__(self, memory: Memory, endpoint: Endpoint | None = None):
         self.memory = memory
@@ -74,8 +72,12 @@ class Scheduler:
             self._purged = now
             return self.memory.purge_history()
 
+        own: list[Step] = [  # what each machine does for itself
+            ("embed", partial(self._embed, EMBED_SECONDS)),
+            ("memory.md", lambda: int(Overview(self.memory).refresh())),
+        ]
         if not self.memory.runs_jobs():  # another machine does them, for all
-            return [("sync", sync), ("embed", partial(self._embed, EMBED_SECONDS)), ("memory.md", self._overview)]
+            return [("sync", sync), *own]
         return [
             ("sync", sync),
             ("fold", Upkeep(self.memory).fold),
@@ -84,12 +86,8 @@ class Scheduler:
             ("purge", partial(NoteEntries(self.memory).purge, _ALL)),
             ("history", purge_history),
             ("dream", self._dream),
-            ("embed", partial(self._embed, EMBED_SECONDS)),
-            ("memory.md", self._overview),
+            *own,
         ]
-
-    def _overview(self) -> int:
-        return int(Overview(self.memory).refresh())
 
     def keep_up(self) -> None:
         """Between two rounds: `memory.md` shows what this process changed; embedding goes on. Raises StorageError."""
@@ -99,8 +97,9 @@ class Scheduler:
 
     def _embed(self, seconds: float) -> int:
         """A model that fails is reported once, and searching by words goes on."""
+        done, trouble = 0, ""
         try:
-            done, trouble = Embedding(self.memory).some(seconds, stop=self.stop), ""
+            done = Embedding(self.memory).some(seconds, stop=self.stop)
             if not done and not self.stop():
                 done = learn(self.memory.settings)
         except CommonplaceError as error:
@@ -111,10 +110,8 @@ class Scheduler:
         return done
 
     def _job(self, turn: Round, name: str, plan: Plan, done: list[int]) -> int:
-        """Run one of the four jobs, unless nothing changed since they had nothing to do and no time is over.
-
-        Asked before the first of them looks: what is written while they do counts as changed since.
-        """
+        """Run one of the four jobs, unless nothing changed since they had nothing to do and no time is over. Asked
+        before the first of them looks: what is written while they do counts as changed since."""
         if name == "expire":
             self._state = Upkeep(self.memory).state()
             state, until = self._idle or (self._state, None)

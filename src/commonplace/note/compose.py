@@ -90,10 +90,8 @@ def compose_memory(
     created: datetime, updated: datetime | None = None, expires: datetime | None = None, phase: str | None = None,
     access_count: int = 0, links: Sequence[str] = (), version: int = 1, extra: Mapping[str, Any] | None = None,
 ) -> str:  # fmt: skip
-    """The file of a memory, keys in the order of contract 001, 2; `extra` follows `version`.
-
-    The content is kept byte for byte, one newline added. `phase`: by default inbox in `inbox`, else organized.
-    """
+    """The file of a memory, keys in the order of contract 001, 2; `extra` follows `version`. The content is kept byte
+    for byte, one newline added. `phase`: by default inbox in `inbox`, else organized."""
     digest = hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
     phase = phase or (INBOX if category == INBOX else ORGANIZED)
     values = (
@@ -107,9 +105,7 @@ def compose_memory(
 @dataclass(frozen=True, slots=True)
 class Record:
     """One memory. Times are aware UTC; `further` holds the keys after `version`, unknown ones too, in their order.
-
-    `phase` None means what the category says: inbox in category `inbox`, else organized.
-    """
+    `phase` None means what the category says: inbox in category `inbox`, else organized."""
 
     id: str
     content: str

@@ -33,6 +33,20 @@ class Edited:
 
 
 @dataclass(frozen=True, slots=True)
+class _TextEdit:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class _SectionEdit:
+    """About the text under the heading `section`, with or without `#`. `apply` raises SectionError when several
+    headings match."""
+
+    section: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class StrReplace:
     """Replace the one occurrence of `old`, literally and over the whole file (contract 000a, 6)."""
 
@@ -69,21 +83,19 @@ class InsertLine:
         return Edited("\n".join(lines) + "\n", self.line + 1)
 
 
-@dataclass(frozen=True, slots=True)
-class Append:
+class Append(_TextEdit):
     """Put `text` at the end, on a new line; a file without a final newline stays without."""
 
-    text: str
+    __slots__ = ()
 
     def apply(self, text: str) -> Edited:
         return _inserted(text, len(text), self.text)
 
 
-@dataclass(frozen=True, slots=True)
-class Prepend:
+class Prepend(_TextEdit):
     """Put `text` directly after the frontmatter, on lines of its own."""
 
-    text: str
+    __slots__ = ()
 
     def apply(self, text: str) -> Edited:
         return _inserted(text, split(text).body_at, self.text, ends=True)
@@ -91,10 +103,8 @@ class Prepend:
 
 @dataclass(frozen=True, slots=True)
 class FindReplace:
-    """Replace every occurrence of `find`, literally; there must be exactly `expected`.
-
-    In a file of CRLF lines LF in `find` matches CRLF and `replace` gets CRLF.
-    """
+    """Replace every occurrence of `find`, literally; there must be exactly `expected`. In a file of CRLF lines LF in
+    `find` matches CRLF and `replace` gets CRLF."""
 
     find: str
     replace: str
@@ -118,16 +128,13 @@ class FindReplace:
         return Edited(changed, _line_at(text, text.find(find)), found)
 
 
-@dataclass(frozen=True, slots=True)
-class ReplaceSection:
-    """Replace the text under the heading `section`, subsections included but for blank lines at its edges; a missing
-    one is added."""
+class ReplaceSection(_SectionEdit):
+    """Replace the text under the heading, subsections included but for blank lines at its edges; a missing section is
+    added, unless a heading is nearly it (SectionError)."""
 
-    section: str
-    text: str
+    __slots__ = ()
 
     def apply(self, text: str) -> Edited:
-        """Raises SectionError when several headings match, or none does and one is nearly it."""
         newline, fresh = breaks(text, self.text)
         sections = _Sections(text)
         heading = sections.find(self.section)
@@ -148,35 +155,27 @@ class ReplaceSection:
         return Edited(before + body + text[end:], _line_at(before, len(before)))
 
 
-@dataclass(frozen=True, slots=True)
-class AppendToSection:
-    """Put `text` at the end of what stands under the heading `section`, subsections included."""
+class AppendToSection(_SectionEdit):
+    """Put `text` at the end of what stands under the heading, subsections included; without it SectionError."""
 
-    section: str
-    text: str
+    __slots__ = ()
 
     def apply(self, text: str) -> Edited:
-        """Raises SectionError when none or several headings match."""
         sections = _Sections(text)
-        heading = sections.find(self.section)
-        if heading is None:
+        if (heading := sections.find(self.section)) is None:
             raise SectionError(self.section, headings=[each.text for each in sections.headings])
         return _inserted(text, sections.inside(heading)[1], self.text)
 
 
-@dataclass(frozen=True, slots=True)
-class InsertBeforeSection:
-    """Put `text` directly before the line of the heading `section`."""
+class InsertBeforeSection(_SectionEdit):
+    """Put `text` directly before the line of the heading; without it SectionError."""
 
-    section: str
-    text: str
+    __slots__ = ()
     _lines: ClassVar = 0
 
     def apply(self, text: str) -> Edited:
-        """Raises SectionError when no heading or several match."""
         sections = _Sections(text)
-        heading = sections.find(self.section)
-        if heading is None:
+        if (heading := sections.find(self.section)) is None:
             raise SectionError(self.section, [f"{'#' * each.level} {each.text}" for each in sections.headings])
         return _inserted(text, sections.offset(heading.line + self._lines), self.text)
 
@@ -188,19 +187,15 @@ class InsertAfterSection(InsertBeforeSection):
     _lines = 1
 
 
-@dataclass(frozen=True, slots=True)
-class AddItem:
-    """Put the list item `item` (one line) after the last item of `section`, which is added if missing."""
+class AddItem(_SectionEdit):
+    """Put the list item `text` (one line) after the last item of the section, which is added if missing."""
 
-    section: str
-    item: str
+    __slots__ = ()
 
     def apply(self, text: str) -> Edited:
-        """Raises SectionError when several headings match."""
-        newline, fresh = breaks(text, self.item)
+        newline, fresh = breaks(text, self.text)
         sections = _Sections(text)
-        heading = sections.find(self.section)
-        if heading is None:
+        if (heading := sections.find(self.section)) is None:
             return _section_at_end(text, self.section, fresh, newline)
         start, end = sections.inside(heading)
         return _inserted(text, end, fresh) if text[start:end].strip() else _inserted(text, start, newline + fresh)
@@ -208,10 +203,8 @@ class AddItem:
 
 @dataclass(frozen=True, slots=True)
 class SetKeys:
-    """Set frontmatter keys, or take them out with REMOVE; every other byte stays.
-
-    `order` says behind which keys a new one goes.
-    """
+    """Set frontmatter keys, or take them out with REMOVE; every other byte stays. `order` says behind which keys a new
+    one goes."""
 
     changes: Mapping[str, Any]
     order: Sequence[str] = ()
@@ -222,11 +215,10 @@ class SetKeys:
         return Edited(changed, _first_difference(text, changed), len(self.changes))
 
 
-@dataclass(frozen=True, slots=True)
-class Rewrite:
+class Rewrite(_TextEdit):
     """Replace the whole text."""
 
-    text: str
+    __slots__ = ()
 
     def apply(self, text: str) -> Edited:
         return Edited(self.text, _first_difference(text, self.text))

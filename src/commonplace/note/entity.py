@@ -108,10 +108,8 @@ def compose(
     id: str, name: str, type: str | None, created: int, observations: Iterable[str] = (),
     relations: Iterable[tuple[str, str]] = (), more: dict[str, Any] | None = None,
 ) -> str:  # fmt: skip
-    """The file of a new entity (5.1), of a placeholder when `type` is None (5.4).
-
-    `created` in microseconds since 1970; relations are (type, target); `more` are further keys.
-    """
+    """The file of a new entity (5.1), of a placeholder when `type` is None (5.4). `created` in microseconds since 1970;
+    relations are (type, target); `more` are further keys."""
     kind: dict[str, Any] = {"placeholder": True} if type is None else {"type": type}
     header = {"id": id, "title": name, **kind, "created_at": moment(created), **(more or {})}
     return f"---\n{frontmatter.dump(header)}---\n{sections(None if type is None else observations, relations)}"

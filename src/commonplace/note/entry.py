@@ -61,9 +61,7 @@ def namespace_in(front: str, path: str) -> str:
 
 def read_entry(text: str, path: str, changed: datetime, born: datetime | None = None) -> tuple[Note, str]:
     """The entry in `text`, the whole file: a note of its frontmatter alone (its title is the key), and the value.
-
-    `changed` and `born` are the file's times, as for `parse_note`.
-    """
+    `changed` and `born` are the file's times, as for `parse_note`."""
     head = text[: frontmatter.split(text).body_at]
     note = parse_note(head, project=PROJECT, path=path, changed=changed, born=born)
     return note, value_of(text[note.body_at :])
@@ -86,9 +84,7 @@ def compose_entry(
     accessed: datetime | None = None, access_count: int = 0, further: Mapping[str, Any] | None = None,
 ) -> str:  # fmt: skip
     """The file of a new entry. Of `before`, the text it replaces, other keys of the header stay, such as `scope`.
-
-    `accessed` is by default as `created`; of `further` fields, one named like a key of ours stands below `fields`.
-    """
+    `accessed` is by default as `created`; of `further` fields, one named like a key of ours stands below `fields`."""
     end = expires and milliseconds(expires)
     moments = seconds(created), seconds(accessed or created)
     ours = dict(zip(_KEYS, (PROJECT, namespace, key, *moments, end, access_count), strict=True))

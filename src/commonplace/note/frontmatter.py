@@ -9,8 +9,10 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import date, datetime
 from functools import cache, partial
+from itertools import accumulate
 from typing import Any, Final, NamedTuple
 
 from commonplace.clock import stamp
@@ -38,10 +40,8 @@ _CLOSING = re.compile(r"\n---[ \t]*(?:\r?\n|\Z)")
 
 
 def split(text: str) -> Parts:
-    """Where header and body of a file's text are; a BOM belongs to neither.
-
-    The header's YAML is without its fences. Without a header the body is all of the text.
-    """
+    """Where header and body of a file's text are; a BOM belongs to neither. The header's YAML is without its fences.
+    Without a header the body is all of the text."""
     # The line break of the opening fence may be the one before the closing fence.
     if (opening := _OPENING.match(text)) and (closing := _CLOSING.search(text, opening.end() - 1)):
         return Parts(text[opening.end() : closing.start() + 1], closing.end())
@@ -66,11 +66,8 @@ LONGEST = 500_000
 
 
 def parse(yaml_text: str) -> dict[str, Any]:
-    """The header's mapping: scalars as written, plain `true`, `false`, `null`, `~` and nothing typed.
-
-    An empty header is an empty mapping. Raises ValueError(reason) for text that is no YAML or no mapping, or longer
-    than any header.
-    """
+    """The header's mapping: scalars as written, plain `true`, `false`, `null`, `~` and nothing typed. An empty header
+    is an empty mapping. Raises ValueError(reason) for text that is no YAML or no mapping, or longer than any header."""
     if len(yaml_text) > LONGEST:
         raise ValueError(f"it has {len(yaml_text):,} characters, more than {LONGEST:,}")
     rows = _usual(yaml_text)
@@ -79,15 +76,15 @@ def parse(yaml_text: str) -> dict[str, Any]:
 
 def parse_typed(yaml_text: str) -> dict[str, Any]:
     """As `parse`, but plain numbers written as JSON writes them are numbers. Raises ValueError."""
-    return _full(yaml_text, _number)
 
+    def typed(text: str) -> Any:
+        try:
+            value = json.loads(text) if text[:1] in "-0123456789" else text
+        except ValueError:
+            return text
+        return value if json.dumps(value) == text else text
 
-def _number(text: str) -> Any:
-    try:
-        value = json.loads(text) if text[:1] in "-0123456789" else text
-    except ValueError:
-        return text
-    return value if json.dumps(value) == text else text
+    return _full(yaml_text, typed)
 
 
 def _usual(text: str) -> dict[str, Any] | None:
@@ -100,7 +97,8 @@ def _usual(text: str) -> dict[str, Any] | None:
     open_key, indent = None, ""
     for line in text.split("\n"):
         key, blank, value = line.partition(": ")
-        if blank and key.isidentifier() and len(key) < 100 and _is_word(value):
+        is_plain = blank and value[:1].isalnum() and "#" not in value and ": " not in value and value[-1] not in ": "
+        if is_plain and key.isidentifier() and len(key) < 100:  # so plain that no pattern need look at it
             if key in rows:
                 return None
             rows[key] = _TYPED.get(value, value)
@@ -122,11 +120,6 @@ def _usual(text: str) -> dict[str, Any] | None:
         elif line and not line.isspace() and not line.lstrip().startswith("#"):
             return None
     return rows
-
-
-def _is_word(text: str) -> bool:
-    """Whether a plain scalar is so plain that no pattern need look at it."""
-    return text[:1].isalnum() and "#" not in text and ": " not in text and text[-1] not in ": "
 
 
 def _row_value(row: re.Match[str]) -> Any:
@@ -182,14 +175,9 @@ def _composer() -> Any:
 
 def _is_deep(text: str) -> bool:
     """Whether YAML's parser, which recurses in C, could run out of stack; nobody writes such a header."""
-    if _RUN.search(text):
-        return True
-    depth = 0
-    for sign in re.findall(r"[\[\]{}]", text) if text.count("[") + text.count("{") > _DEPTH else ():
-        depth = depth + 1 if sign in "[{" else max(depth - 1, 0)
-        if depth > _DEPTH:
-            return True
-    return False
+    signs = re.findall(r"[\[\]{}]", text) if text.count("[") + text.count("{") > _DEPTH else ()
+    depths = accumulate(signs, lambda depth, sign: depth + 1 if sign in "[{" else max(depth - 1, 0), initial=0)
+    return bool(_RUN.search(text)) or max(depths) > _DEPTH
 
 
 def _built(node: Any, budget: list[int], depth: int, plain: Callable[[str], Any]) -> Any:
@@ -233,11 +221,8 @@ _TIMES = ("created", "updated", "modified", "date", "expires", *(f"{each}_at" fo
 
 
 def scalar(value: Any) -> str:
-    """`value` as one YAML scalar of one line.
-
-    Text is plain if readers of YAML 1.1 and 1.2 both read back exactly it, else double-quoted with
-    JSON escapes (a lone surrogate becomes U+FFFD); times are `Z` stamps.
-    """
+    """`value` as one YAML scalar of one line. Text is plain if readers of YAML 1.1 and 1.2 both read back exactly it,
+    else double-quoted with JSON escapes (a lone surrogate becomes U+FFFD); times are `Z` stamps."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, datetime):
@@ -285,11 +270,9 @@ def _item_lines(value: Any, indent: str) -> list[str]:
 
 
 def set_keys(text: str, changes: Mapping[str, Any], order: Sequence[str] = ()) -> str:
-    """The file's text with these top-level keys set, or taken out by REMOVE; every other byte stays.
-
-    A key that already holds the value keeps its writing, a changed one its comment. A new key goes behind those that
-    `order` names before it, else to the end of the header. Raises ValueError when the header there does not parse.
-    """
+    """The file's text with these top-level keys set, or taken out by REMOVE; every other byte stays. A key that already
+    holds the value keeps its writing, a changed one its comment. A new key goes behind those that `order` names before
+    it, else to the end of the header. Raises ValueError when the header there does not parse."""
     yaml_text, body_at = split(text)
     if yaml_text is None:
         fresh = {key: value for key, value in changes.items() if value is not REMOVE}
@@ -307,22 +290,15 @@ def set_keys(text: str, changes: Mapping[str, Any], order: Sequence[str] = ()) -
     newline = "\r\n" if text[start - 2] == "\r" else "\n"
     for way in (partial(_by_lines, order=order), _by_round_trip):
         changed = text[:start] + way(yaml_text, differing, newline) + text[start + len(yaml_text) :]
-        if _reads(changed, wanted):
-            return changed
+        with suppress(ValueError):
+            if (read := split(changed).yaml) is not None and parse(read) == wanted:
+                return changed
     raise ValueError(f"the frontmatter is too unusual to set {', '.join(changes)} in it")
 
 
 def is_crlf(text: str) -> bool:
     """Whether the text has line breaks and every one is CRLF."""
     return "\r\n" in text and text.count("\n") == text.count("\r\n")
-
-
-def _reads(text: str, wanted: dict[str, Any]) -> bool:
-    yaml_text = split(text).yaml
-    try:
-        return yaml_text is not None and parse(yaml_text) == wanted
-    except ValueError:
-        return False
 
 
 _TOP_KEY = re.compile(
@@ -381,8 +357,7 @@ def _by_lines(yaml_text: str, changes: Mapping[str, Any], newline: str, order: S
             comment = _COMMENT.match(lines[first], name.end() if name else 0)
             if fresh and comment:
                 fresh[0] = fresh[0][: -len(newline)] + comment[1] + newline
-            lines[first:last] = fresh
-            fresh = []
+            lines[first:last], fresh = fresh, []
     return "".join(lines)
 
 

@@ -99,8 +99,10 @@ class _Lines:
         is_simple = not (has_comments or self.quoted)
         for line in lines:
             self.number = number = number + 1
-            if not number & 1023 and self._is_full():
-                break
+            if not number & 1023 and self.is_bounded:
+                most = max(len(self.observations), len(self.relations), len(self.headings))
+                if most >= MOST:
+                    break
             if self.hold is not None and self.hold(line):
                 continue
             sign = line[:1]
@@ -134,9 +136,6 @@ class _Lines:
                 elif has_links and "[[" in line:
                     self._links(line, line, number)
         self._flush()
-
-    def _is_full(self) -> bool:
-        return self.is_bounded and max(map(len, (self.observations, self.relations, self.headings))) >= MOST
 
     def _special(self, line: str) -> None:
         """A line that may be more than a paragraph's text."""
@@ -333,8 +332,12 @@ class _Lines:
                 continue
             closer = _CLOSERS[mark]
             end = text.find(closer, position)
-            if end < 0 and (sign.start() or mark != "<!--") and not self._closes_later(closer):
-                continue
+            if end < 0 and (sign.start() or mark != "<!--"):
+                if closer not in self.last_closers:
+                    lines = (at for at, line in enumerate(self.lines) if closer in line)
+                    self.last_closers[closer] = max(lines, default=-1)
+                if self.last_closers[closer] <= self.number - self.offset - 1:
+                    continue  # no later line closes it
             begins = begins or not sign.start()
             kept.append(text[at : sign.start()])
             if end < 0:
@@ -342,11 +345,6 @@ class _Lines:
                 return "".join(kept), begins
             at = position = end + len(closer)
         return "".join(kept) + text[at:], begins
-
-    def _closes_later(self, closer: str) -> bool:
-        if closer not in self.last_closers:
-            self.last_closers[closer] = max((at for at, line in enumerate(self.lines) if closer in line), default=-1)
-        return self.last_closers[closer] > self.number - self.offset - 1
 
     def _hold_comment(self, closer: str) -> None:
         def inside(line: str) -> bool:
@@ -441,10 +439,7 @@ def _column(blanks: str, column: int) -> int:
 
 def _is_escaped(text: str, at: int) -> bool:
     """Whether an odd number of backslashes stands before `at`."""
-    start = at
-    while start and text[start - 1] == "\\":
-        start -= 1
-    return (at - start) % 2 == 1
+    return (at - len(text[:at].rstrip("\\"))) % 2 == 1
 
 
 def _masked(text: str) -> str:

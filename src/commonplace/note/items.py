@@ -30,10 +30,8 @@ _SURROGATES = re.compile(f"[{SURROGATES}]")
 
 
 def read_relation(text: str, number: int) -> Relation | None:
-    """The relation of an item `type [[target]] (context)`, None when it is none.
-
-    The target is empty for `[[]]`-like ones; a coded name may be the empty string.
-    """
+    """The relation of an item `type [[target]] (context)`, None when it is none. The target is empty for `[[]]`-like
+    ones; a coded name may be the empty string."""
     word, opening, rest = text.partition(" [[")
     is_plain = opening and word.isascii() and word.isidentifier() and rest[-2:] == "]]"
     if is_plain and _PLAIN_TARGET(rest, 0, len(rest) - 2):
@@ -80,10 +78,8 @@ def observation(text: str, masked: str, number: int) -> Observation | None:
 
 
 def tagged(text: str, masked: str, number: int, *, is_any: bool = False) -> Observation | None:
-    """The observation without category that an item with a tag is: no checkbox, no wikilink.
-
-    `is_any` takes every item, as the section `Observations` of project `graph` does.
-    """
+    """The observation without category that an item with a tag is: no checkbox, no wikilink. `is_any` takes every item,
+    as the section `Observations` of project `graph` does."""
     if not is_any and ("#" not in masked or "[[" in masked or _CHECKBOX(text)):
         return None
     found = _observation(None, text, text, masked, number)

@@ -97,11 +97,9 @@ def lead(project: str) -> str:
 
 
 def fold(name: str) -> str:
-    """A coarse key: if any step of contract 000b, 3.4 matches a target by a name, their folds are equal.
-
-    Without `.md`, case, marks and everything that is neither letter nor digit; a name of signs
-    alone folds to `fold_title` of itself. A relative path (`../x`) must be resolved before it is folded.
-    """
+    """A coarse key: if any step of contract 000b, 3.4 matches a target by a name, their folds are equal. Without `.md`,
+    case, marks and everything that is neither letter nor digit; a name of signs alone folds to `fold_title` of itself.
+    A relative path (`../x`) must be resolved before it is folded."""
     text = without_suffix(name.strip())
     if text.isascii():
         return text.lower().translate(_ASCII_SIGNS) or fold_title(text) or text
@@ -121,10 +119,8 @@ def fold_title(name: str) -> str:
 
 
 def parse_link(inner: str) -> tuple[str | None, str]:
-    """(project or None, target) of the inside of `[[…]]`; the target is trimmed and may be empty.
-
-    `|shown`, `#heading` and `#^block` are dropped (a `#` that ends the target stays: `C#`).
-    """
+    """(project or None, target) of the inside of `[[…]]`; the target is trimmed and may be empty. `|shown`, `#heading`
+    and `#^block` are dropped (a `#` that ends the target stays: `C#`)."""
     target = inner
     if not _LINK_SIGNS.search(inner):
         return None, inner.strip()
@@ -148,11 +144,9 @@ def check_length(text: str, what: str) -> None:
 
 
 def parse_address(text: str) -> str:
-    """The text of `memory://…` or an identifier (contract 000b, 4.2); only after the scheme is `%xx` decoded.
-
-    Raises InvalidInput for another scheme, NUL, nothing at all or more than 2,048 characters,
-    OutsideError for an absolute path and for `..` as a segment, percent-encoded ones included.
-    """
+    """The text of `memory://…` or an identifier (contract 000b, 4.2); only after the scheme is `%xx` decoded. Raises
+    InvalidInput for another scheme, NUL, nothing at all or more than 2,048 characters, OutsideError for an absolute
+    path and for `..` as a segment, percent-encoded ones included."""
     given = text.strip()
     check_length(given, "An address")
     scheme = _SCHEME.match(given)

@@ -40,11 +40,9 @@ _AS_WRITTEN = {True: "true", False: "false"}
 def parse_note(
     text: str, *, project: str, path: str, changed: datetime, born: datetime | None = None, entity: bool = False
 ) -> Note:
-    """The note that `text`, the whole file at `path` of `project`, says; never an error.
-
-    `changed` is the file's mtime, `born` its birth time where there is one; both aware UTC. With `entity` it is read as
-    one of project `graph`. What cannot be read is left out and named in `warnings`. `etag` is left to the caller.
-    """
+    """The note that `text`, the whole file at `path` of `project`, says; never an error. `changed` is the file's mtime,
+    `born` its birth time where there is one; both aware UTC. With `entity` it is read as one of project `graph`. What
+    cannot be read is left out and named in `warnings`. `etag` is left to the caller."""
     yaml_text, body_at = split(text)
     header: dict[str, Any] = {}
     warnings: list[str] = []
@@ -156,9 +154,9 @@ def _count(note: Note, key: str, value: Any, least: int) -> int:
 def _read_scope(note: Note, value: Any) -> None:
     """A scope counts without case. One nobody can read stays as written: it must not show the note to everybody."""
     text = _text(value) or (f"{value}" if value else '""')
-    note.scope = plain = text.lower()
-    if not SCOPE.fullmatch(plain):
-        note.scope = text
+    is_scope = SCOPE.fullmatch(text.lower())
+    note.scope = text.lower() if is_scope else text
+    if not is_scope:
         note.warnings.append(f'bad scope "{text}" hides the note; use global or agent:NAME')
 
 

@@ -52,10 +52,8 @@ SCOPE_HINT = "A scope is global, or agent:NAME with a name of a-z, 0-9, dots, da
 
 @dataclass(slots=True)
 class Observation:
-    """`- [category] content #tag (context)`; `line` counts from 1 in the whole file.
-
-    `text` is the item's whole text, decoded if it was coded (contract 002, 5.2).
-    """
+    """`- [category] content #tag (context)`; `line` counts from 1 in the whole file. `text` is the item's whole text,
+    decoded if it was coded (contract 002, 5.2)."""
 
     category: str | None
     content: str
@@ -67,11 +65,9 @@ class Observation:
 
 @dataclass(slots=True)
 class Relation:
-    """`- type [[target]] (context)`, or any other `[[target]]` as type `links_to`.
-
-    `project` is set by `[[project::target]]`; `line` counts from 1 in the whole file. `is_item`
-    tells the first form (in project `graph`: an item of `Relations`) from a link in running text.
-    """
+    """`- type [[target]] (context)`, or any other `[[target]]` as type `links_to`. `project` is set by
+    `[[project::target]]`; `line` counts from 1 in the whole file. `is_item` tells the first form (in project `graph`:
+    an item of `Relations`) from a link in running text."""
 
     type: str
     target: str

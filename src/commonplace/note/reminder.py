@@ -27,12 +27,9 @@ _YEARS = range(2, 9999)
 
 @dataclass(frozen=True, slots=True)
 class Reminder:
-    """A reminder's times, aware UTC; None = not set, or no time anybody can read.
-
-    `due` is when it fires next: the next time of its rule, `regular`, or an occurrence put off, `snoozed`.
-    `unreadable` is what stands for `due_at` when it is no time. `has_fired`: `fired_at` says something, readable
-    or not. `repeat` is the rule as written.
-    """
+    """A reminder's times, aware UTC; None = not set, or no time anybody can read. `due` is when it fires next: the next
+    time of its rule, `regular`, or an occurrence put off, `snoozed`. `unreadable` is what stands for `due_at` when it
+    is no time. `has_fired`: `fired_at` says something, readable or not. `repeat` is the rule as written."""
 
     due: datetime | None = None
     regular: datetime | None = None
@@ -145,7 +142,6 @@ def moment_of(value: object) -> datetime | None:
 
 def keys_of(reading: Reading) -> dict[str, Any]:
     """The header keys of a reminder whose time was read so."""
+    keys: dict[str, Any] = {"due_at": stamp(reading.due), "due_text": reading.phrase}
     more = {"all_day": reading.all_day, "repeat": reading.repeat}
-    return {"due_at": stamp(reading.due), "due_text": reading.phrase} | {
-        key: each for key, each in more.items() if each
-    }
+    return keys | {key: each for key, each in more.items() if each}

@@ -80,24 +80,19 @@ class Rules:
         return Rules(self._rules | own)
 
     def find(self, text: str, kind: str) -> list[GateMatch]:
-        """Where rules of `kind` match, in the order of the text; of overlapping matches the first.
-
-        Of a text of more than 2 * SPAN characters only the first and the last SPAN are looked at.
-        """
+        """Where rules of `kind` match, in the order of the text; of overlapping matches the first. Of a text of more
+        than 2 * SPAN characters only the first and the last SPAN are looked at."""
         if len(text) > 2 * SPAN:
             shift = len(text) - SPAN
             ends = self.find(text[shift:], kind)
-            return self.find(text[:SPAN], kind) + [
-                GateMatch(each.rule, each.start + shift, each.end + shift) for each in ends
-            ]
+            moved = [GateMatch(each.rule, each.start + shift, each.end + shift) for each in ends]
+            return self.find(text[:SPAN], kind) + moved
         lower, found = text.lower(), []
-        digits = sum(map(text.count, _DIGITS)) >= _CARD_DIGITS if kind == SECRET else False
-        is_ascii = text.isascii()
+        digits = kind == SECRET and sum(map(text.count, _DIGITS)) >= _CARD_DIGITS
+        near = {word for word, is_there in (("digits", digits), ("unseen", not text.isascii())) if is_there}
         for rule in self._by_kind[kind]:
             for word in rule.near:
-                if word in lower:
-                    break
-                if (word == "digits" and digits) or (word == "unseen" and not is_ascii):
+                if word in lower or word in near:
                     break
             else:
                 continue
@@ -168,8 +163,9 @@ def example(text: str) -> str:
 
 
 def _passes(text: str, check: str, least: float) -> bool:
-    if check == "luhn":
-        return _luhn(text)
+    if check == "luhn":  # whether the last digit of a card number checks the others
+        digits = [int(each) for each in reversed(text) if each.isdigit()]
+        return (sum(digits[::2]) + sum(sum(divmod(2 * each, 10)) for each in digits[1::2])) % 10 == 0
     if check == "entropy":
         return entropy(text) >= least
     value = text.rstrip(".!?):")
@@ -182,8 +178,3 @@ def entropy(text: str) -> float:
     """Bits per character, by how often each occurs."""
     shares = [text.count(each) / len(text) for each in set(text)]
     return -sum(share * math.log2(share) for share in shares)
-
-
-def _luhn(text: str) -> bool:
-    digits = [int(each) for each in reversed(text) if each.isdigit()]
-    return (sum(digits[::2]) + sum(sum(divmod(2 * each, 10)) for each in digits[1::2])) % 10 == 0

@@ -123,11 +123,8 @@ IN_WORD = _InWord()
 
 
 def words(text: str) -> list[str]:
-    """The informative words of `text`, lower case, each once, in order.
-
-    Stop words and single Latin letters are left out; a CJK run is cut at its stop words. If nothing is left, all words
-    are returned.
-    """
+    """The informative words of `text`, lower case, each once, in order. Stop words and single Latin letters are left
+    out; a CJK run is cut at its stop words. If nothing is left, all words are returned."""
     latin, cjk = _stop_words()
     found: list[str] = []
     every = [word.lower() for word in tokens(text)]

@@ -17,6 +17,7 @@ from commonplace.faces.reply import Reply
 if TYPE_CHECKING:
     from commonplace.engine import Memory
     from commonplace.faces.tool import Registry
+    from commonplace.index.rows import NoteInfo
 
 _META_PREFIX = "commonplace/"
 _SOFT_CODES = ("invalid", "timeframe")
@@ -40,20 +41,14 @@ class Batch:
 
 
 class Session:
-    """Runs tool calls for the caller `memory` is bound to.
-
-    `hooks` are objects with some of `before_tool_call`, `after_tool_call` and `on_event`; those of the entry
-    points `commonplace.hooks` come first. `tools` names the toolsets. `registry`, if given, is used with the
-    hooks it has, and both are ignored.
-    """
+    """Runs tool calls for the caller `memory` is bound to. `hooks` are objects with some of `before_tool_call`,
+    `after_tool_call` and `on_event`; those of the entry points `commonplace.hooks` come first. `tools` names the
+    toolsets. `registry`, if given, is used with the hooks it has, and both are ignored."""
 
     def __init__(
-        self,
-        memory: Memory,
-        hooks: Iterable[Any] = (),
-        tools: Sequence[str] = ("agent",),
+        self, memory: Memory, hooks: Iterable[Any] = (), tools: Sequence[str] = ("agent",),
         registry: Registry | None = None,
-    ):
+    ):  # fmt: skip
         self.memory = memory
         self.registry = registry or registry_of(tools, memory.settings, Hooks.configured(hooks, memory.clock))
         self.context = ""
@@ -80,22 +75,19 @@ class Session:
         return call_tool(self.registry, self.memory, name, {} if params is None else params)
 
     def run(self, calls: Iterable[Mapping[str, Any] | Call]) -> list[dict[str, Any]]:
-        """Run calls `{"name", "params"}` in order; each comes back with its `result`.
-
-        A hard error (no such memory or tool, a call a hook blocked, a disk that refuses) ends the batch: its call
-        is the last one, with `error` in place of `result`. Raises InvalidInput, before anything is run, for what
-        is no call.
-        """
+        """Run calls `{"name", "params"}` in order; each comes back with its `result`. A hard error (no such memory or
+        tool, a call a hook blocked, a disk that refuses) ends the batch: its call is the last one, with `error` in
+        place of `result`. Raises InvalidInput, before anything is run, for what is no call."""
         planned = [each if isinstance(each, Call) else _read_call(each, at) for at, each in enumerate(calls, 1)]
         done: list[dict[str, Any]] = []
         with self.registry.hooks.session():
             for each in planned:
                 reply = self.call(each.name, each.params)
-                called = {"name": each.name, "params": each.params}
-                if ends_batch(reply):
-                    done.append({**called, "error": reply.text})
+                is_over = ends_batch(reply)
+                result = {"error": reply.text} if is_over else {"result": result_data(reply)}
+                done.append({"name": each.name, "params": each.params, **result})
+                if is_over:
                     break
-                done.append({**called, "result": result_data(reply)})
         return done
 
     def run_batch(self, batch: Batch) -> dict[str, Any] | list[Any]:
@@ -108,20 +100,16 @@ class Session:
         return {"tool_calls": done, "context": self.context}
 
     def run_json(self, data: bytes | str) -> dict[str, Any] | list[Any]:
-        """Run what a client sent: an array of calls, or `{"prompt"?, "tool_calls"?}` (also `calls`).
-
-        Returns `{"tool_calls", "context"?}`; an empty list when there is neither a call nor a prompt. Raises
-        InvalidInput, before anything is run, for what cannot be read.
-        """
+        """Run what a client sent: an array of calls, or `{"prompt"?, "tool_calls"?}` (also `calls`). Returns
+        `{"tool_calls", "context"?}`; an empty list when there is neither a call nor a prompt. Raises InvalidInput,
+        before anything is run, for what cannot be read."""
         return self.run_batch(read_batch(data))
 
 
 def read_batch(data: bytes | str) -> Batch:
     """The calls and the prompt in `data`; blank data holds none. Raises InvalidInput: `parse tool calls: …`."""
     try:
-        if not data.strip():
-            return Batch()
-        value = parse_json(data)
+        value = parse_json(data) if data.strip() else {}
     except (ValueError, RecursionError) as error:
         raise InvalidInput(f"parse tool calls: {error}") from None
     if isinstance(value, list):
@@ -152,21 +140,20 @@ def _context(memory: Memory, query: str) -> str:
     room, text = memory.settings.context_chars, ""
     try:
         found = memory.smart_search(query, _FIRST, use=False)
-        total = sum(each.note.size for each in found.best)
-        if found.total > len(found.best) and total < 4 * room:
+        if found.total > len(found.best) and sum(each.note.size for each in found.best) < 4 * room:
             found = memory.smart_search(query, 0, use=False)
     except InvalidInput:  # nothing to look for
         return ""
-    marks = memory.validity_marks([each.note for each in found.best])
-    shown = []
-    for each in found.best:
-        if memory.is_held_back(each.note):
-            continue
-        mark = f"[{marks[each.note.row]}] " if each.note.row in marks else ""
-        text += ("\n" if text else "") + mark + content_of(memory, each.note)
-        shown.append(each.note)
+    notes = [each.note for each in found.best]
+    shown: list[NoteInfo] = []
+    marks = memory.validity_marks(notes)
+    for note in notes:
         if len(text) >= room:
             break
+        if not memory.is_held_back(note):
+            mark = f"[{marks[note.row]}] " if note.row in marks else ""
+            text += ("\n" if text else "") + mark + content_of(memory, note)
+            shown.append(note)
     memory.note_use(shown)
     return text[:room]
 
@@ -205,18 +192,15 @@ def ends_batch(reply: Reply) -> bool:
 
 def result_data(reply: Reply) -> dict[str, Any]:
     """`reply` as `{"content", "is_error", "metadata"?}`."""
-    data: dict[str, Any] = {"content": reply.text, "is_error": reply.is_error}
     meta = (reply.meta or {}).items()
-    if metadata := {key.removeprefix(_META_PREFIX): value for key, value in meta if key.startswith(_META_PREFIX)}:
-        data["metadata"] = metadata
-    return data
+    metadata = {key.removeprefix(_META_PREFIX): value for key, value in meta if key.startswith(_META_PREFIX)}
+    return {"content": reply.text, "is_error": reply.is_error} | ({"metadata": metadata} if metadata else {})
 
 
 def tool_list(registry: Registry) -> list[dict[str, Any]]:
     """The tools of `registry` as `{"name", "description", "schema"}`."""
     listed = []
     for tool in registry.tools.values():
-        properties, required = tool.schema.get("properties", {}), list(tool.schema.get("required", ()))
-        schema = {"type": "object", "properties": properties, "required": required}
-        listed.append({"name": tool.name, "description": tool.description, "schema": schema})
+        shown = {"properties": tool.schema.get("properties", {}), "required": list(tool.schema.get("required", ()))}
+        listed.append({"name": tool.name, "description": tool.description, "schema": {"type": "object", **shown}})
     return listed

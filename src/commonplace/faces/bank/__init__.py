@@ -12,11 +12,9 @@ from commonplace.faces.tool import Toolset
 def toolset(
     *, debug: bool = False, llm_url: str | None = None, llm_model: str | None = None, llm_key: str | None = None
 ) -> Toolset:
-    """The toolset of one server; what it remembers between calls is its own.
-
-    `debug` writes a dump beside each updated bank. With `llm_url` and `llm_model` an OpenAI-compatible endpoint
-    may choose the file of an update that names none.
-    """
+    """The toolset of one server; what it remembers between calls is its own. `debug` writes a dump beside each updated
+    bank. With `llm_url` and `llm_model` an OpenAI-compatible endpoint may choose the file of an update that names
+    none."""
     from commonplace.faces.bank.tools import ServerState, tools
 
     state = ServerState(debug)
@@ -28,11 +26,9 @@ def toolset(
 
 
 def parse_response(response: Any) -> dict[str, Any]:
-    """The reply of a bank tool as a dict (contract 003, 10), for clients in Python.
-
-    `response` is a list of content items (with `.text`, or dicts with `"text"`), a result with `.content`, the
-    pair (content, structured), a JSON text, or the dict itself. Raises InvalidInput for anything else.
-    """
+    """The reply of a bank tool as a dict (contract 003, 10), for clients in Python. `response` is a list of content
+    items (with `.text`, or dicts with `"text"`), a result with `.content`, the pair (content, structured), a JSON text,
+    or the dict itself. Raises InvalidInput for anything else."""
     if isinstance(response, tuple) and len(response) == 2:
         content, structured = response
         return structured if isinstance(structured, dict) else parse_response(content)

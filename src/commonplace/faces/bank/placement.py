@@ -65,10 +65,8 @@ def place_by_rules(kind: str, content: str) -> Placement:
 
 
 def categorise(text: str) -> tuple[str, float]:
-    """(category, confidence): a category's name in the title, a pattern there, most hits in the whole text.
-
-    A name gives way to another category of which the title has several patterns: `status code` is no code.
-    """
+    """(category, confidence): a category's name in the title, a pattern there, most hits in the whole text. A name
+    gives way to another category of which the title has several patterns: `status code` is no code."""
     title = next((line.strip() for line in text.splitlines() if line.strip()), "").lstrip("#").strip()
     hits = _hits(title)
     named = next((name for name in hits if _compiled(rf"\b{name}\b").search(title)), None)
@@ -178,11 +176,9 @@ def append_block(text: str, block: str) -> str:
 
 
 def insert_in_section(text: str, position: str, block: str) -> str:
-    """`text` with `block` at the end of the own text of the section `position`, a heading with or without its `#`s.
-
-    A section's own text ends before the next heading of any level. The first heading of exactly this text counts,
-    else the first that differs only in case. A missing section is added at the end.
-    """
+    """`text` with `block` at the end of the own text of the section `position`, a heading with or without its `#`s. A
+    section's own text ends before the next heading of any level. The first heading of exactly this text counts, else
+    the first that differs only in case. A missing section is added at the end."""
     newline, block = breaks(text or block, block)
     if blank := _BLANK_START.match(block):
         block = block[blank.end() :]

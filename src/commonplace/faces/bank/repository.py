@@ -17,9 +17,8 @@ _CREDENTIALS = re.compile(r"(?<=://)[^/@]*@")
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A repository: its folder's `name` as written and `root`, those of the main repository for a linked
-    worktree; `origin` without credentials. `branch`, else `commit` for a detached HEAD, else neither is known.
-    """
+    """A repository: its folder's `name` as written and `root`, those of the main repository for a linked worktree;
+    `origin` without credentials. `branch`, else `commit` for a detached HEAD, else neither is known."""
 
     name: str
     root: str

@@ -69,12 +69,9 @@ def _failed(tool: str, reason: str, details: str = "", code: str = "", bank: str
 
 @dataclass(slots=True)
 class ServerState:
-    """What one server knows of its banks beside the files. Its lock is held while a call runs.
-
-    `active`: kind -> id of the bank activated last; `last`: of any kind. `loaded`: (agent, bank key) -> files read.
-    `failures`: (bank key, told later, entry) of the last hundred. `methods`: how often each way placed a text in a
-    bank.
-    """
+    """What one server knows of its banks beside the files. Its lock is held while a call runs. `active`: kind -> id of
+    the bank activated last; `last`: of any kind. `loaded`: (agent, bank key) -> files read. `failures`: (bank key, told
+    later, entry) of the last hundred. `methods`: how often each way placed a text in a bank."""
 
     debug: bool = False
     llm: Endpoint | None = None
@@ -111,10 +108,8 @@ def tools(state: ServerState) -> list[Tool]:
 
 
 def _tool(state: ServerState, definition: dict[str, Any], run: Run) -> Tool:
-    """A tool with `run` behind it: data as JSON, refusals with their code.
-
-    `run` itself checks values the schema lists and arguments that stand in for each other.
-    """
+    """A tool with `run` behind it: data as JSON, refusals with their code. `run` itself checks values the schema lists
+    and arguments that stand in for each other."""
     name, schema = definition["name"], definition["inputSchema"]
     types = {key: {"type": each["type"]} for key, each in schema["properties"].items()}
     if name == "activate":

@@ -27,11 +27,9 @@ THOUGHTBOX, SERVER_MEMORY = "thoughtbox://memory/graph", "memory://knowledge-gra
 
 
 def toolset(like: str | None = None, reply_chars: int = 80_000, open_graph: Open | None = None) -> Toolset:
-    """The tools and resources; `like` a preset (`thoughtbox`, `server-memory`): contract 002, 1, 7 and 8.
-
-    `reply_chars` bounds the text of a reply, 0 does not. `open_graph` (memory, project) -> where the graph is
-    kept; by default in notes.
-    """
+    """The tools and resources; `like` a preset (`thoughtbox`, `server-memory`): contract 002, 1, 7 and 8. `reply_chars`
+    bounds the text of a reply, 0 does not. `open_graph` (memory, project) -> where the graph is kept; by default in
+    notes."""
     if open_graph is None:
         from commonplace.engine import graphs  # at the first use, not by the handshake
 

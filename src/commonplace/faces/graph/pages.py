@@ -87,15 +87,9 @@ class Paging:
     @classmethod
     def of(cls, arguments: Arguments) -> Paging:
         """From a tool's arguments."""
-        ranked = arguments.get("ranked", False)
-        limit, offset = arguments.get("limit", 20 if ranked else None), arguments.get("offset", 0)
-        window = arguments.get("observationOffset", 0), arguments.get("observationLimit")
-        return cls(limit, offset, arguments.get("cursor"), *window, ranked)
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether a small answer comes as it is, without totals."""
-        return self.limit is None and not self.offset and self.cursor is None and not self.ranked
+        get, ranked = arguments.get, arguments.get("ranked", False)
+        window = get("observationOffset", 0), get("observationLimit")
+        return cls(get("limit", 20 if ranked else None), get("offset", 0), get("cursor"), *window, ranked)
 
 
 def relation_data(relation: GraphRelation) -> Data:
@@ -158,7 +152,9 @@ class GraphReply:
 
     def data(self) -> tuple[Data, str]:
         """The reply's data, and its text."""
-        if self._paging.is_plain and (data := self._whole()) is not None:
+        asked = self._paging
+        is_plain = asked.limit is None and not asked.offset and asked.cursor is None and not asked.ranked
+        if is_plain and (data := self._whole()) is not None:  # a small answer comes as it is, without totals
             text = self._form.text(data)
             if not self._form.most or len(text) <= self._form.most:
                 return data, text
@@ -179,20 +175,18 @@ class GraphReply:
         return {"entities": entities, "relations": [relation_data(each) for each in self._relations]}
 
     def _entities(self, start: int) -> Iterator[tuple[int, Data]]:
+        """The entities from `start` on with the observations asked for; each with its number."""
+        first, count = self._paging.first_observation, self._paging.observations
         for at in range(start, len(self._keys), _BATCH):
             part = self._keys[at : at + _BATCH]
             for number, (key, texts) in enumerate(zip(part, self._graph.observations(part), strict=True), at):
-                yield number, self._entity(key, texts)
-
-    def _entity(self, key: EntityKey, texts: list[str]) -> Data:
-        first, count = self._paging.first_observation, self._paging.observations
-        window = texts[first : None if count is None else first + count] if first or count is not None else texts
-        data: Data = {"name": key.name, "entityType": key.type, "observations": window}
-        if len(window) < len(texts):
-            data["observationCount"] = len(texts)
-        if key.project is not None:
-            data["project"] = key.project
-        return data
+                window = texts[first : None if count is None else first + count]
+                data: Data = {"name": key.name, "entityType": key.type, "observations": window}
+                if len(window) < len(texts):
+                    data["observationCount"] = len(texts)
+                if key.project is not None:
+                    data["project"] = key.project
+                yield number, data
 
     def _page(self, totals: Data) -> Data:
         """As many items from the cursor on as fit, and the cursor of the next page if there is more."""
@@ -259,8 +253,9 @@ class GraphReply:
         rest = len(self._keys)
         for each in self._relations:
             number = min(first.get(each.source, rest), first.get(each.target, rest))
-            comes_with = rest - 1 if number == rest else number
-            item = _Item(comes_with, relation_data(each), each, _position(each), number == rest)
+            digest = blake2b("\0".join(each.triple).encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+            position_of = [*each.order[:-1], digest]
+            item = _Item(min(number, rest - 1), relation_data(each), each, position_of, number == rest)
             groups.setdefault(number, []).append(item)
         if not in_rest:
             if resumes:
@@ -291,15 +286,8 @@ class GraphReply:
 
 
 def _after(items: Sequence[_Item], position: Position | None = None) -> list[_Item]:
-    return sorted(
-        (item for item in items if position is None or (item.position or []) > position),
-        key=lambda item: item.position or [],
-    )
-
-
-def _position(relation: GraphRelation) -> Position:
-    digest = blake2b("\0".join(relation.triple).encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
-    return [*relation.order[:-1], digest]
+    left = (item for item in items if position is None or (item.position or []) > position)
+    return sorted(left, key=lambda item: item.position or [])
 
 
 def _digest(key: EntityKey) -> str:

@@ -129,13 +129,16 @@ def _open_nodes(graph: Graph, arguments: Arguments, form: Form) -> Reply:
     keys = graph.named(wanted)
     names = {key.name for key in keys}
     hint = _misspelled(graph, wanted) if form.teaches else ""
-    relations = [
-        each
-        for each in _touching(graph, names)
-        if (types is None or each.type in types)
-        and ((direction != "in" and each.source in names) or (direction != "out" and each.target in names))
-    ]
+    relations = [each for each in _touching(graph, names) if _reached(each, names, direction, types)]
     return _reply(graph, keys, relations, arguments, form, hint)
+
+
+def _reached(relation: GraphRelation, names: set[str], direction: str, types: list[str] | None) -> list[str]:
+    """The ends a relation of these types leads to from `names` in a direction."""
+    if types is not None and relation.type not in types:
+        return []
+    ends = [relation.target] if direction != "in" and relation.source in names else []
+    return ends + ([relation.source] if direction != "out" and relation.target in names else [])
 
 
 def _walk(
@@ -145,14 +148,7 @@ def _walk(
     reached = dict.fromkeys(names, 0)
     frontier = set(reached)
     for level in range(1, depth + 1):
-        found: set[str] = set()
-        for each in _touching(graph, frontier):
-            if types is not None and each.type not in types:
-                continue
-            if direction != "in" and each.source in frontier:
-                found.add(each.target)
-            if direction != "out" and each.target in frontier:
-                found.add(each.source)
+        found = {end for each in _touching(graph, frontier) for end in _reached(each, frontier, direction, types)}
         frontier = found - reached.keys()
         reached |= dict.fromkeys(frontier, level)
     keys = [key._replace(order=(reached[key.name], *key.order)) for key in graph.named(reached)]
@@ -165,14 +161,8 @@ def _touching(graph: Graph, names: set[str]) -> list[GraphRelation]:
     return graph.relations(names) if names else []
 
 
-def _reply(
-    graph: Graph,
-    keys: list[EntityKey],
-    relations: list[GraphRelation],
-    arguments: Arguments,
-    form: Form,
-    hint: str = "",
-) -> Reply:
+def _reply(graph: Graph, keys: list[EntityKey], relations: list[GraphRelation], arguments: Arguments, form: Form,
+           hint: str = "") -> Reply:  # fmt: skip
     data, text = GraphReply(graph, keys, relations, Paging.of(arguments), form).data()
     warnings = graph.warnings()
     return Reply(text, data, meta={WARNINGS: warnings} if warnings else None, hint=hint)

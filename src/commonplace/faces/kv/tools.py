@@ -41,34 +41,30 @@ def answer(tool: str, entries: Entries, arguments: Arguments) -> Reply:
     form = arguments["format"]
     try:
         return Reply(_TOOLS[tool](entries, arguments, form))
+    except (KvRefused, EntryError, ProjectOutOfReach) as error:
+        message = str(error)
     except CommonplaceError as error:
-        is_known = isinstance(error, KvRefused | EntryError | ProjectOutOfReach)
-        message = str(error) if is_known else f"Internal error in {tool}: {error}"
-    if form == "json":
-        text = json.dumps({"status": "error", "error": message, "isError": True}, indent=2)
-        return Reply(text, is_error=True)
-    return Reply(f"## ❌ Error\n**{message}**", is_error=True)
+        message = f"Internal error in {tool}: {error}"
+    text = json.dumps({"status": "error", "error": message, "isError": True}, indent=2)
+    return Reply(text if form == "json" else f"## ❌ Error\n**{message}**", is_error=True)
 
 
 def _remember(entries: Entries, arguments: Arguments, form: str) -> str:
     key, namespace = _key(arguments), _namespace(arguments)
     ttl = _natural(arguments, "ttl_seconds") if arguments["value"] else 0
     entry = entries.put(*checked(namespace, key, arguments["value"], ttl))
-    fields = {
+    fields: dict[str, Any] = {
         "message": f"Stored '{key}' in namespace '{namespace}'",
         "key": key,
         "namespace": namespace,
-        "expires_in": f"{ttl}s" if ttl else "never",
-        "expires_at": entry.expires and milliseconds(entry.expires),
     }
+    fields |= {"expires_in": f"{ttl}s" if ttl else "never", "expires_at": entry.expires and milliseconds(entry.expires)}
     return _success(fields, form)
 
 
 def checked(namespace: str, key: str, value: str, ttl: int) -> tuple[str, str, str, int]:
     """What `Entries.put` takes. Raises Refused for what cannot be kept."""
-    if not key.strip():
-        raise KvRefused("Key must not be empty")
-    _name("Key", key), _name("Namespace", namespace)
+    _key({"key": key}), _name("Namespace", namespace)
     if not value:
         raise KvRefused("Value must not be empty")
     size = len(_unicode("Value", value).encode())
@@ -85,15 +81,9 @@ def _recall(entries: Entries, arguments: Arguments, form: str) -> str:
     if offset and offset >= len(entry.value):
         raise KvRefused(f"offset {offset} is past the end of the value ({len(entry.value)} characters)")
     entry = entries.count(entry)
-    fields = {
-        "key": key,
-        "namespace": namespace,
-        "value": entry.value,
-        "created_at": seconds(entry.created),
-        "accessed_at": seconds(entry.accessed),
-        "expires_at": entry.expires and milliseconds(entry.expires),
-        "access_count": entry.access_count,
-    }
+    fields: dict[str, Any] = {"key": key, "namespace": namespace, "value": entry.value}
+    fields |= {"created_at": seconds(entry.created), "accessed_at": seconds(entry.accessed)}
+    fields |= {"expires_at": entry.expires and milliseconds(entry.expires), "access_count": entry.access_count}
     return _value_reply(fields, offset, form)
 
 
@@ -117,7 +107,8 @@ def _search(entries: Entries, arguments: Arguments, form: str) -> str:
         shown = {"namespace": entry.namespace, "key": entry.key, "value": _cut(entry.value, _SHOWN)}
         results.append({**shown, "created_at": seconds(entry.created), "access_count": entry.access_count})
     fields = {"query": _cut(query, _SHOWN), "total_matches": total, "returned": len(results)}
-    return _list_reply({**fields, **_damaged(entries, namespace)}, "results", results, offset, form)
+    damaged = _damaged(entries) if namespace is None else {}
+    return _list_reply({**fields, **damaged}, "results", results, offset, form)
 
 
 def _list_namespaces(entries: Entries, arguments: Arguments, form: str) -> str:
@@ -130,10 +121,9 @@ def _list_namespaces(entries: Entries, arguments: Arguments, form: str) -> str:
     return _list_reply({"namespace_count": len(tallies), **_damaged(entries)}, "namespaces", items, offset, form)
 
 
-def _damaged(entries: Entries, namespace: str | None = None) -> Fields:
+def _damaged(entries: Entries) -> Fields:
     """A field that names the namespaces left out because they cannot be read; none when all of them can."""
-    found = entries.unreadable if namespace is None else []
-    return {"unreadable": ", ".join(found)} if found else {}
+    return {"unreadable": ", ".join(entries.unreadable)} if entries.unreadable else {}
 
 
 def _clear_namespace(entries: Entries, arguments: Arguments, form: str) -> str:

@@ -52,10 +52,8 @@ def _page(args: Arguments, size: int) -> tuple[int, int]:
 
 
 def _route(vault: Vault, memory: Memory, args: Arguments, path: str = "") -> tuple[str, str, str]:
-    """(our project, the path in it, what goes before paths in the reply) that a call means.
-
-    Raises InvalidInput when the path and `project` disagree, or nothing says which of several projects.
-    """
+    """(our project, the path in it, what goes before paths in the reply) that a call means. Raises InvalidInput when
+    the path and `project` disagree, or nothing says which of several projects."""
     projects = vault.projects(memory)
     named = vault.only or args.get("project") or args.get("project_id")
     path = path.removeprefix("memory://").strip().strip("/")
@@ -133,10 +131,8 @@ def _fitting(lines: list[str], room: int) -> list[str]:
 
 
 def _section(note: Note, total: int, wanted: str) -> tuple[str, int, int]:
-    """(path of headings, first line, last line) of a section named `Heading`, `Above/Heading` or `Heading[1]`.
-
-    Raises InvalidInput that lists the sections.
-    """
+    """(path of headings, first line, last line) of a section named `Heading`, `Above/Heading` or `Heading[1]`. Raises
+    InvalidInput that lists the sections."""
     headings = scan(note.text, note.body_at)[2]
     above: list[Any] = []
     known: dict[str, tuple[int, int]] = {}

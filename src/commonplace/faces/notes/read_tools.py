@@ -66,11 +66,9 @@ def relative(path: str, project: str) -> str:
 
 
 def folder_named(memory: Memory, text: str, project: str | None) -> tuple[str, str]:
-    """(project, folder) for a folder's name, "" = the project's root.
-
-    Without `project`: the default project, else the project its first segment names. A leading `/` stands
-    for the project's root. Raises ProjectNotFound, OutsideError, FolderNotFound.
-    """
+    """(project, folder) for a folder's name, "" = the project's root. Without `project`: the default project, else the
+    project its first segment names. A leading `/` stands for the project's root. Raises ProjectNotFound, OutsideError,
+    FolderNotFound."""
 
     def is_folder(project: str, folder: str) -> bool:
         try:
@@ -124,10 +122,8 @@ def read_note(memory: Memory, args: Arguments) -> Reply:
 
 
 def _excerpt(text: str, first: int, last: int, room: int, as_json: bool) -> tuple[dict[str, Any], str]:
-    """As many of the lines `first` to `last` (-1 = the last) as fit into `room` characters, at least one.
-
-    Returns the reply's data on them, and the line of ours that follows when not all is shown; else "".
-    """
+    """As many of the lines `first` to `last` (-1 = the last) as fit into `room` characters, at least one. Returns the
+    reply's data on them, and the line of ours that follows when not all is shown; else ""."""
     *rows, end = text.split("\n")
     rows = [f"{row}\n" for row in rows] + ([end] if end else [])
     total = len(rows)

@@ -61,19 +61,15 @@ class Page:
     def fit(
         self, entries: list[dict[str, Any]], rows: list[str], as_json: bool, asked: int | None = None
     ) -> tuple[Page, list[dict[str, Any]], list[str]]:
-        """This page with `entries` and their `rows`, or a shorter one when they exceed ROOM.
-
-        `asked` is how many entries the page should have, when not all of them are given.
-        """
+        """This page with `entries` and their `rows`, or a shorter one when they exceed ROOM. `asked` is how many
+        entries the page should have, when not all of them are given."""
         count = max(fitting(lengths(entries, rows, as_json)), 1)
         page = self if count >= (asked or len(rows)) else self.shorter(count)
         return page, entries[: page.size], rows[: page.size]
 
     def shorter(self, count: int) -> Page:
-        """A page of at most `count` entries with the same first one.
-
-        Its size divides the offset, so that the following pages miss nothing.
-        """
+        """A page of at most `count` entries with the same first one. Its size divides the offset, so that the following
+        pages miss nothing."""
         size = next(n for n in range(count, 0, -1) if self.offset % n == 0)
         return Page(self.offset // size + 1, size)
 
@@ -160,11 +156,8 @@ def lines(*parts: str) -> str:
 
 
 def answering(run: Run, shows_warnings: bool = True) -> Run:
-    """`run` with what all note tools share: warnings, `output_format: "json"`, bounded text.
-
-    Without `shows_warnings` they stand in the data only: the text is about one note. `run` sees `as_json` in its
-    arguments.
-    """
+    """`run` with what all note tools share: warnings, `output_format: "json"`, bounded text. Without `shows_warnings`
+    they stand in the data only: the text is about one note. `run` sees `as_json` in its arguments."""
 
     def answer(memory: Memory, args: Arguments) -> Reply:
         args["as_json"] = args.pop("output_format", "text") == "json"

@@ -88,10 +88,8 @@ def read(text: str, now: datetime, zone: tzinfo, day_hour: int = 9) -> Reading:
 def read_all(
     text: str, now: datetime, zone: tzinfo, day_hour: int = 9
 ) -> list[tuple[tuple[int, int], Reading | TimeRefused]]:
-    """Every group of time words with its place in `text` (start, end) and its reading or why it has none.
-
-    Arguments as for `read`. A vague word refuses all times of its paragraph (contract 001, 6 and 9).
-    """
+    """Every group of time words with its place in `text` (start, end) and its reading or why it has none. Arguments as
+    for `read`. A vague word refuses all times of its paragraph (contract 001, 6 and 9)."""
     written = Text(text)
     groups = _groups(written)
     ends = [blank.end() for blank in _PARAGRAPH.finditer(text)]

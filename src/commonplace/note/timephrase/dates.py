@@ -45,11 +45,9 @@ def month_length(year: int, month: int) -> int:
 
 
 def possible_days(tokens: Sequence[Lexeme], today: date) -> list[date]:
-    """The days the day words of one group may mean, in order: one when they are clear, none without words.
-
-    Words that agree ("Thursday, May 7") give one day; those that contradict each other give the days of all.
-    Raises ValueError for a day that does not exist, OverflowError beyond the calendar.
-    """
+    """The days the day words of one group may mean, in order: one when they are clear, none without words. Words that
+    agree ("Thursday, May 7") give one day; those that contradict each other give the days of all. Raises ValueError for
+    a day that does not exist, OverflowError beyond the calendar."""
     spans = {token.value[0]: token.value for token in tokens if token.kind == "span"}
     used: set[tuple[str, int]] = set()
     choices: list[tuple[Lexeme, list[date]]] = []

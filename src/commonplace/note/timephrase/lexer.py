@@ -71,15 +71,15 @@ class Text:
 
     def __init__(self, written: str):
         self.written = written
-        parts = list(written.lower() if written.isascii() else map(_plain, written))
-        self.plain, at, origin = "".join(parts), 0, [place for place, part in enumerate(parts) for _ in part]
-        self._origin: list[int] = []
-        """The place in `written` of each character of `plain`."""
-        for blank in _LONG_BLANKS.finditer(self.plain):
+        forms = (("'" if char in "’‘" else unicodedata.normalize("NFKC", char).lower()) for char in written)
+        parts = list(written.lower() if written.isascii() else forms)
+        plain, at, origin = "".join(parts), 0, [place for place, part in enumerate(parts) for _ in part]
+        self._origin: list[int] = []  # the place in `written` of each character of `plain`
+        for blank in _LONG_BLANKS.finditer(plain):
             self._origin += origin[at : blank.start()] + origin[blank.start() : blank.start() + len(_short(blank))]
             at = blank.end()
         self._origin += origin[at:]
-        self.plain = _LONG_BLANKS.sub(_short, self.plain)
+        self.plain = _LONG_BLANKS.sub(_short, plain)
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """Where plain[start:end] stands in `written`; one character at least."""
@@ -88,10 +88,6 @@ class Text:
 
 def _short(blank: re.Match[str]) -> str:
     return "\n\n" if blank[0].count("\n") > 1 else "\n" if "\n" in blank[0] else " "
-
-
-def _plain(char: str) -> str:
-    return "'" if char in "’‘" else unicodedata.normalize("NFKC", char).lower()
 
 
 def scan(plain: str) -> list[Lexeme]:
@@ -156,10 +152,8 @@ def _delay(match: re.Match[str], before: str) -> _Values:
     said = match.groupdict()
     if "over" in said and not (said["over"] or said["after"] or said["ago"]):
         return []
-    amount = _amount(match["amount"])
-    if said.get("ago"):
-        amount = Delay(*(-each for each in amount))
-    return [("delay", amount)] if any(amount) else _WRONG
+    amount, sign = _amount(match["amount"]), -1 if said.get("ago") else 1
+    return [("delay", Delay(*(sign * each for each in amount)))] if any(amount) else _WRONG
 
 
 _DAYS_OF = {"day": 1, "week": 7, "fortnight": 14}
@@ -197,8 +191,8 @@ def _amount(text: str) -> Delay:
 
 @_reads("offset")
 def _offset(match: re.Match[str], before: str) -> _Values:
-    amount = _amount(match["amount"])
-    return [("offset", Delay(*(-each for each in amount)) if match["way"] == "before" else amount)]
+    amount, sign = _amount(match["amount"]), -1 if match["way"] == "before" else 1
+    return [("offset", Delay(*(sign * each for each in amount)))]
 
 
 _NTH = {"first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "last": -1}
@@ -221,10 +215,9 @@ def _nth_weekday_zh(match: re.Match[str], before: str) -> _Values:
     nth, day = -1 if match["last"] else whole(match["nth"]), table("chinese.weekdays")[match["day"]]
     if match["every"]:
         return [("repeat", Repetition("month", _interval(match), (day,), nth=nth))]
-    if match["m"] is not None and not 1 <= whole(match["m"]) <= 12:
-        return _WRONG
-    month = whole(match["m"]) if match["m"] else None
-    return [("nth_weekday", NthWeekday(nth, day, month, None, _which(match["which"]) or 0))]
+    month = None if match["m"] is None else whole(match["m"])
+    is_wrong = month is not None and not 1 <= month <= 12
+    return _WRONG if is_wrong else [("nth_weekday", NthWeekday(nth, day, month, None, _which(match["which"]) or 0))]
 
 
 @_reads("date")
@@ -276,16 +269,15 @@ def _which(spelled: str | None) -> int | None:
 
 @_reads("edge", "edge_zh")
 def _edge(match: re.Match[str], before: str) -> _Values:
-    has = match.groupdict().get
-    if month := has("month"):
-        return [("month_edge", (None, table("english.months")[month], match["edge"].startswith(("end", "last"))))]
-    if "edge" not in match.groupdict():
-        unit, last = "month" if "月" in match[0] else "year", not (match["start"] or match["ystart"])
-        offset = _which(match["which"]) if unit == "month" else _YEARS[match["year"]]
-    else:
-        unit, last = match["late"] or match["unit"], bool(has("late")) or match["edge"].startswith(("end", "last"))
-        offset = _which(match["which"])
-    return [("edge", (unit, offset or 0, last))]
+    said = match.groupdict()
+    is_last = bool(said.get("late")) or (said.get("edge") or "").startswith(("end", "last"))
+    if month := said.get("month"):
+        return [("month_edge", (None, table("english.months")[month], is_last))]
+    if "edge" in said:
+        return [("edge", (match["late"] or match["unit"], _which(match["which"]) or 0, is_last))]
+    unit, is_last = "month" if "月" in match[0] else "year", not (match["start"] or match["ystart"])
+    offset = _which(match["which"]) if unit == "month" else _YEARS[match["year"]]
+    return [("edge", (unit, offset or 0, is_last))]
 
 
 @_reads("weekend")
@@ -383,10 +375,10 @@ def _interval(match: re.Match[str]) -> Fraction:
     if not gap or gap[0] == "week":
         return every
     if gap[0] == "隔":
-        return every + 1 if every == 1 else every
-    if gap[0] in ("other", "second"):
-        return Fraction(2)
-    return number(" ".join(word for word in gap if word not in ("weeks", "week", "on")))
+        return every + (every == 1)
+    return Fraction(2) if gap[0] in ("other", "second") else number(
+        " ".join(word for word in gap if word not in ("weeks", "week", "on"))
+    )  # fmt: skip
 
 
 def _weekly(match: re.Match[str], days: list[int], is_range: bool) -> _Values:
@@ -399,8 +391,8 @@ def _weekly(match: re.Match[str], days: list[int], is_range: bool) -> _Values:
 def _repeat_days(match: re.Match[str], before: str) -> _Values:
     names, words = table("english.weekdays"), re.findall(r"[a-z]+", match["days"])
     known = (names.get(word, names.get(word.removesuffix("s"))) for word in words)
-    days = [day for day in known if day is not None]
-    return _weekly(match, days, "-" in match["days"] or "to" in words or "through" in words)
+    is_range = "-" in match["days"] or not {"to", "through"}.isdisjoint(words)
+    return _weekly(match, [day for day in known if day is not None], is_range)
 
 
 @_reads("repeat_zh_week")
@@ -425,21 +417,22 @@ def _repeat_monthly(match: re.Match[str], before: str) -> _Values:
 
 @_reads("repeat_unit")
 def _repeat_unit(match: re.Match[str], before: str) -> _Values:
-    said = match.groupdict()
-    if said.get("adverb"):
-        return [("repeat", Repetition(table("english.adverbs")[match["adverb"]]))]
+    if adverb := match.groupdict().get("adverb"):
+        return [("repeat", Repetition(table("english.adverbs")[adverb]))]
     unit, interval, parts = match["unit"], _interval(match), table("english.parts")
     if unit in parts:
         return [("repeat", Repetition("day", interval)), ("part", parts[unit])]
-    if unit == "weekend":
-        return [("repeat", Repetition("week", interval, (5,)))]
     if unit.startswith(("weekday", "work", "business")):
         return [("repeat", Repetition("week", interval, _WORKDAYS))] if interval == 1 else []
-    if unit.startswith("half"):
-        return [("repeat", Repetition("minute", 30 * interval))]
-    if units().get(unit) == "fortnight":
-        return [("repeat", Repetition("week", 2 * interval))]
-    return [("repeat", Repetition(units().get(unit, unit), interval))]  # "second" alone is no unit of an amount
+    if unit == "weekend":
+        repetition = Repetition("week", interval, (5,))
+    elif unit.startswith("half"):
+        repetition = Repetition("minute", 30 * interval)
+    elif units().get(unit) == "fortnight":
+        repetition = Repetition("week", 2 * interval)
+    else:
+        repetition = Repetition(units().get(unit, unit), interval)  # "second" alone is no unit of an amount
+    return [("repeat", repetition)]
 
 
 @_reads("repeat_zh_unit")

@@ -48,6 +48,14 @@ def test_setting_and_unsetting_keep_comments_and_order(terminal: Any) -> None:
     assert config.load(terminal.home).dream is False
 
 
+def test_a_section_with_nothing_left_goes_too(terminal: Any) -> None:
+    write(terminal, "daemon: {decay_exempt: [soul]}\n# mine\nhistory: {days: 3}  # kept\n")
+    terminal.ok("config", "unset", "daemon.decay_exempt")
+    terminal.ok("config", "unset", "history.days")
+    text = (terminal.home / "config.yaml").read_text()
+    assert text.split() == ["#", "mine", "history:", "{}", "#", "kept"]
+
+
 @pytest.mark.promise("shell-4")
 @pytest.mark.parametrize(
     ("argv", "message"),

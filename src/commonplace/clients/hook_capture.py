@@ -11,19 +11,17 @@ import os
 import re
 import stat
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from commonplace.clients.hook_context import own_words, project_names, without_fenced
 from commonplace.clients.hook_events import HookEvent
 from commonplace.clients.hook_session import SessionFile
+from commonplace.engine import Memory
 from commonplace.note.links import slug
 from commonplace.note.model import CATEGORY_PROJECT, INBOX, TRACE_PROJECT, Draft
 from commonplace.store.base import sha256
 from commonplace.text.gate import redact
 from commonplace.text.neutral import visible
-
-if TYPE_CHECKING:
-    from commonplace.engine import Memory
 
 _REMEMBER = re.compile(
     r"(?:^|(?<=[.!?\n])|(?<=[。！？；]))[^\S\n]*(?:[-*] )?(?:(?:please|also|and|ok|okay|so|hey)[,:]?[^\S\n]+)*"

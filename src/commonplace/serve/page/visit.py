@@ -10,7 +10,7 @@ import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import parse_qsl, quote, urlsplit
 
 from starlette.requests import Request
@@ -18,15 +18,13 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
+from commonplace.engine import Memory
 from commonplace.errors import CommonplaceError, InvalidInput, NotFound
 from commonplace.serve.auth import AccessRefused
 from commonplace.serve.http import AdmittedRequest, HttpServer
 from commonplace.serve.middleware import RequestRefused, in_time
 from commonplace.serve.page.render import language_of, render
 from commonplace.serve.page.session import PageVisitors, csrf_of, is_csrf, name_of
-
-if TYPE_CHECKING:
-    from commonplace.engine import Memory
 
 HOME = "/page"
 BODY = 4 << 20

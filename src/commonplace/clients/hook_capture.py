@@ -124,22 +124,17 @@ def _seen(transcript: str) -> tuple[list[str], list[str], list[str], list[str]]:
 
 def _entries(path: str) -> Iterator[dict[str, Any]]:
     """The entries in the first and last lines of a transcript; none of what is no file of such lines."""
+    opener = lambda name, flags: os.open(name, flags | os.O_NONBLOCK)
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        with open(path, "rb", 0, opener=opener) as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                return
+            data = os.pread(file.fileno(), _HEAD, 0)
+            if status.st_size > _HEAD:
+                data += b"\n" + os.pread(file.fileno(), _TAIL, max(_HEAD, status.st_size - _TAIL))
     except (OSError, ValueError):
         return
-    try:
-        status = os.fstat(fd)
-        if not stat.S_ISREG(status.st_mode):
-            return
-        data = os.pread(fd, _HEAD, 0)
-        if status.st_size > _HEAD:
-            at = max(_HEAD, status.st_size - _TAIL)
-            data += b"\n" + os.pread(fd, _TAIL, at)
-    except OSError:
-        return
-    finally:
-        os.close(fd)
     for line in data.split(b"\n"):
         try:
             entry = json.loads(line)

@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, timedelta, tzinfo
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from commonplace.clock import SYSTEM_ZONE, duration
 from commonplace.errors import ConfigError, InvalidInput
@@ -32,30 +33,22 @@ _CHOICES = (
 SOURCES = ("claude", "car-agent", "fingersaver", "logseq", "obsidian")
 _WEB = ("http://", "https://")
 
-_FIELDS: dict[str, dict[str, str] | None] = {
-    "storage": {"root": "", "url": "", "cache": "", "short_term_ttl": "short_term_ttl"},
-    "daemon": {"decay_exempt": "", "keep": ""}
-    | {key: key for key in ("interval", "decay_threshold", "upgrade_access_threshold", "dream")},
-    "notification": {"enabled": "notify", "method": "", "day_hour": "day_hour", "pending_days": "pending_days"},
-    "timezone": None,
-    "agents": None,
-    "ingestion": None,
-    "index": {"per_category": "per_category"},
-    "agent": {"context_chars": "context_chars"},
-    "history": {"days": "history_days"},
-    "gate": {"secrets": "", "own_secrets": "", "suspicious": "gate_suspicious", "rules": ""},
-    "limits": {key: key for key in ("note_bytes", "agent_notes_per_day", "agent_bytes_per_day")},
-    "llm": dict.fromkeys(("base_url", "model", "api_key_env"), ""),
-    "semantic": dict.fromkeys(("model", "endpoint", "api_key_env"), ""),
-    "bank": {"debug": "bank_debug"},
-    "memory_tool": {"create_existing": "", "instructions": "", "view_max_characters": "view_max_characters"},
-    "projects": None,
-    "notes": {"default_project": "", "roots": "", "agents_may_add_projects": "agents_may_add_projects"},
-    "graph": {"file": "", "memoryFilePath": "", "reply_chars": "graph_reply_chars"},
-    "memoryFilePath": {},
-}
-"""All sections with their keys (None: any) and the field of Settings that each sets as it is, to a value of the type of
-the default; "" for keys that are treated in a way of their own."""
+
+class ConfigKey(NamedTuple):
+    """A key of the configuration, a row of config-keys.txt; `default` is its value as YAML, or in round brackets what
+    holds without one."""
+
+    name: str
+    field: str
+    default: str
+    meaning: str
+
+
+@cache
+def keys() -> tuple[ConfigKey, ...]:
+    """All keys, in the order of contract 001, 15."""
+    lines = Path(__file__).with_name("config-keys.txt").read_text("utf-8").splitlines()
+    return tuple(ConfigKey(*map(str.strip, line.split("|"))) for line in lines if line and line[0] != "#")
 
 
 @dataclass(frozen=True, eq=False)  # generating __eq__ takes 0.3 ms of every command
@@ -303,12 +296,12 @@ class _File:
         return value
 
     def plain(self) -> dict[str, Any]:
-        """The values of _FIELDS."""
+        """The values that are taken as they are."""
         values: dict[str, Any] = {}
-        for section, keys in _FIELDS.items():
-            for key, to in (keys or {}).items():
-                if (value := self.section(section).get(key)) is not None and to:
-                    values[to] = self.typed(f"{section}.{key}", value, type(getattr(Settings, to)))
+        for each in keys() if self.rows else ():
+            section, _, key = each.name.partition(".")
+            if each.field and (value := self.section(section).get(key)) is not None:
+                values[each.field] = self.typed(each.name, value, type(getattr(Settings, each.field)))
         if values.get("interval", Settings.interval) < timedelta(seconds=1):
             raise self.refuse(f"daemon.interval: invalid interval: {self.section('daemon')['interval']}")
         if values.get("day_hour", 0) > 23:
@@ -412,11 +405,15 @@ class _File:
 
     def unknown(self) -> list[str]:
         """Warnings for keys nobody reads."""
-        found = [str(name) for name in self.rows if name not in _FIELDS]
-        for name, keys in _FIELDS.items():
+        if not self.rows:
+            return []
+        names = {each.name for each in keys()} | {"graph.memoryFilePath", "memoryFilePath", "projects.{name}"}
+        sections = {name.partition(".")[0] for name in names}
+        found = [str(name) for name in self.rows if name not in sections]
+        for name in dict.fromkeys(each.name.partition(".")[0] for each in keys() if "{" not in each.name):
             section = self.rows.get(name)
-            if keys is not None and isinstance(section, dict):
-                found += [f"{name}.{key}" for key in section if key not in keys]
+            if isinstance(section, dict):
+                found += [f"{name}.{key}" for key in section if f"{name}.{key}" not in names]
         for name, rows in self.section("ingestion").items():
             further = sorted({*map(str, rows or ())} - {"path", "enabled"})
             found += [f"ingestion.{name}.{key}" for key in further] if name in SOURCES else [f"ingestion.{name}"]

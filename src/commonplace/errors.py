@@ -379,19 +379,17 @@ class Busy(StorageError):
 class DatabaseRefused(StorageError):
     """The database of the notes said no: `server` without a password, `reason` in plain words."""
 
+    sentence = "The database of the notes ({}) refused: {}. Nothing was changed."
+
     def __init__(self, server: str, reason: str):
-        message = f"The database of the notes ({server}) refused: {reason}. Nothing was changed."
-        CommonplaceError.__init__(self, message)
+        CommonplaceError.__init__(self, self.sentence.format(server, reason))
         self.path, self.reason = server, reason
 
 
 class DatabaseAway(DatabaseRefused):
     """The database of the notes cannot be reached."""
 
-    def __init__(self, server: str, reason: str):
-        message = f"The database of the notes ({server}) cannot be reached: {reason}. Nothing was changed. Try again."
-        CommonplaceError.__init__(self, message)
-        self.path, self.reason = server, reason
+    sentence = "The database of the notes ({}) cannot be reached: {}. Nothing was changed. Try again."
 
 
 class OutcomeUnknown(CommonplaceError):

@@ -53,7 +53,7 @@ class Web:
     async def served(self) -> AsyncIterator[httpx2.AsyncClient]:
         """A client of the running server."""
         tools = registry(self._tools, self.memory.settings)
-        homes = Homes(self.memory, tools, lambda space: registry(self._tools, space.settings), self.access)
+        homes = Homes(self.memory, tools, lambda space: registry(self._tools, space.settings))
         routes = oauth_routes(self.access, self._public, lambda: self.now, self._fetch) if self._public else []
         identity = ServerIdentity("commonplace", "0", None, {})
         threads = ThreadPoolExecutor(4)

@@ -238,7 +238,7 @@ def _web(
     access = Access(memory.home, memory.clock)
     if not shows_page and not place.is_open and not any(access.by_id(each.id) for each in access.tokens()):
         output.notice("No token is valid, so nobody can call over HTTP. Make one: memory token add NAME")
-    homes = Homes(memory, served, lambda space: registry(offered, space.settings, served.hooks), access)
+    homes = Homes(memory, served, lambda space: registry(offered, space.settings, served.hooks))
     identity = ServerIdentity("commonplace", __version__, call.caller, memory.settings.agents)
     routes = []
     if place.public:

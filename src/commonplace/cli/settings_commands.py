@@ -1,14 +1,14 @@
-"""`config get | set | unset | list`: the keys of config.yaml (contract 001, 15; meanings: config-keys.txt), and
+"""`config get | set | unset | list`: the keys of config.yaml (contract 001, 15; meanings: ../config-keys.txt), and
 `project add | list | remove | default` (contract 001, 16; rules: contract 000b, 1)."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,6 +16,7 @@ from commonplace import config as settings_file
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import Failure
 from commonplace.cli.syntax import Usage, command, flag, group
+from commonplace.config import ConfigKey, keys
 from commonplace.errors import ConfigError, choices
 from commonplace.query import split_list
 
@@ -28,21 +29,6 @@ _KEYS = ("key", "value", "default", "set", "meaning")
 _ROW = "{:<32} {:<24} {}"
 
 config = group("config", "settings_commands", "get set unset list", "Show and change the settings in config.yaml.")
-
-
-class ConfigKey(NamedTuple):
-    """A key of the configuration; `default` is its value as YAML, or in round brackets what holds without one."""
-
-    name: str
-    default: str
-    meaning: str
-
-
-def keys() -> Iterator[ConfigKey]:
-    """All keys, in the order of contract 001, 15."""
-    for line in Path(__file__).with_name("config-keys.txt").read_text("utf-8").splitlines():
-        if line and not line.startswith("#"):
-            yield ConfigKey(*(part.strip() for part in line.split("|")))
 
 
 def _key(name: str) -> ConfigKey:

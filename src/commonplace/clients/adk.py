@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 try:
     from google.adk.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
@@ -21,15 +21,13 @@ except ImportError as error:
         "commonplace.clients.adk needs Google's Agent Development Kit: pip install 'commonplace[adk]'"
     ) from error
 
+from google.adk.events.event import Event
+from google.adk.sessions.session import Session
+
+from commonplace import Memory
+from commonplace.index.rows import NoteInfo
 from commonplace.note.model import CATEGORY_PROJECT, TRACE_PROJECT, Draft
 from commonplace.query import Query
-
-if TYPE_CHECKING:
-    from google.adk.events.event import Event
-    from google.adk.sessions.session import Session
-
-    from commonplace import Memory
-    from commonplace.index.rows import NoteInfo
 
 _APP, _USER, _ID, _AUTHOR, _SESSION, _DELETED = (
     "adk_app", "adk_user", "adk_id", "adk_author", "adk_session", "adk_deleted"

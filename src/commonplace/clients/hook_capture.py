@@ -11,19 +11,17 @@ import os
 import re
 import stat
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from commonplace.clients.hook_context import own_words, project_names, without_fenced
 from commonplace.clients.hook_events import HookEvent
 from commonplace.clients.hook_session import SessionFile
+from commonplace.engine import Memory
 from commonplace.note.links import slug
 from commonplace.note.model import CATEGORY_PROJECT, INBOX, TRACE_PROJECT, Draft
 from commonplace.store.base import sha256
 from commonplace.text.gate import redact
 from commonplace.text.neutral import visible
-
-if TYPE_CHECKING:
-    from commonplace.engine import Memory
 
 _REMEMBER = re.compile(
     r"(?:^|(?<=[.!?\n])|(?<=[。！？；]))[^\S\n]*(?:[-*] )?(?:(?:please|also|and|ok|okay|so|hey)[,:]?[^\S\n]+)*"
@@ -126,22 +124,17 @@ def _seen(transcript: str) -> tuple[list[str], list[str], list[str], list[str]]:
 
 def _entries(path: str) -> Iterator[dict[str, Any]]:
     """The entries in the first and last lines of a transcript; none of what is no file of such lines."""
+    opener = lambda name, flags: os.open(name, flags | os.O_NONBLOCK)
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        with open(path, "rb", 0, opener=opener) as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                return
+            data = os.pread(file.fileno(), _HEAD, 0)
+            if status.st_size > _HEAD:
+                data += b"\n" + os.pread(file.fileno(), _TAIL, max(_HEAD, status.st_size - _TAIL))
     except (OSError, ValueError):
         return
-    try:
-        status = os.fstat(fd)
-        if not stat.S_ISREG(status.st_mode):
-            return
-        data = os.pread(fd, _HEAD, 0)
-        if status.st_size > _HEAD:
-            at = max(_HEAD, status.st_size - _TAIL)
-            data += b"\n" + os.pread(fd, _TAIL, at)
-    except OSError:
-        return
-    finally:
-        os.close(fd)
     for line in data.split(b"\n"):
         try:
             entry = json.loads(line)

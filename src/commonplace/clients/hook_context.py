@@ -11,21 +11,19 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from commonplace.clients.hook_events import HookEvent
 from commonplace.clients.hook_session import SessionFile
+from commonplace.engine import Memory
 from commonplace.engine.memory_rows import contents
+from commonplace.index.rows import Hit, NoteInfo
 from commonplace.note.model import CATEGORY_PROJECT, KV_PROJECT, TRACE_PROJECT
 from commonplace.note.reminder import CATEGORY as REMINDERS
 from commonplace.note.reminder import Reminder
 from commonplace.query import Query
 from commonplace.text.neutral import flat, visible
 from commonplace.text.tokens import is_cjk
-
-if TYPE_CHECKING:
-    from commonplace.engine import Memory
-    from commonplace.index.rows import Hit, NoteInfo
 
 START_TOKENS, PROMPT_TOKENS = 1_500, 600
 """At most so many tokens at the start of a session, and for a prompt."""

@@ -50,11 +50,8 @@ class SessionFile:
         lines += [f"note {each}" for each in notes]
         lines += [f"text {each}" for each in dict.fromkeys(map(_hash, text.splitlines())) if each]
         self.notes.update(notes)
-        fd = open_own(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-        try:
-            os.write(fd, "".join(f"{line}\n" for line in lines).encode())
-        finally:
-            os.close(fd)
+        with os.fdopen(open_own(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT), "wb", 0) as file:
+            file.write("".join(f"{line}\n" for line in lines).encode())
 
     def without_given(self, text: str) -> str:
         """`text` without the lines that came from here."""
@@ -77,13 +74,10 @@ def _changed(path: Path) -> float:
 
 def _rows(path: Path) -> list[tuple[str, str]]:
     try:
-        fd = open_own(path, os.O_RDONLY)
+        with os.fdopen(open_own(path, os.O_RDONLY), "rb") as file:
+            lines = file.read(2 * LIMIT).decode("ascii", "replace").splitlines()
     except OSError:
         return []
-    try:
-        lines = os.read(fd, 2 * LIMIT).decode("ascii", "replace").splitlines()
-    finally:
-        os.close(fd)
     return [(word, value) for word, _, value in (line.partition(" ") for line in lines)]
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 try:
     from langgraph.store.base import (
@@ -32,13 +32,11 @@ except ImportError as error:
         "commonplace.clients.langgraph needs LangGraph's store interface: pip install 'commonplace[langgraph]'"
     ) from error
 
+from commonplace import Memory
 from commonplace.engine.entries import Entry, NoteEntries, whole_milliseconds
 from commonplace.errors import InvalidInput
 from commonplace.note.model import KV_PROJECT
 from commonplace.query import Query
-
-if TYPE_CHECKING:
-    from commonplace import Memory
 
 _TTL = "ttl_minutes"  # header key: how long an entry lives after it was written or read
 _ORDER = {"$gt": operator.gt, "$gte": operator.ge, "$lt": operator.lt, "$lte": operator.le}

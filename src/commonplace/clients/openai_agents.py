@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 try:
     from agents.memory import SessionABC, SessionSettings
@@ -18,13 +18,11 @@ except ImportError as error:
         "commonplace.clients.openai_agents needs the OpenAI Agents SDK: pip install 'commonplace[openai-agents]'"
     ) from error
 
+from commonplace import Memory
 from commonplace.errors import Exists, InvalidInput
+from commonplace.index.rows import NoteInfo
 from commonplace.note.model import TRACE_PROJECT, Draft
 from commonplace.query import Query
-
-if TYPE_CHECKING:
-    from commonplace import Memory
-    from commonplace.index.rows import NoteInfo
 
 _OPENING, _CLOSING = "```jsonl\n", "\n```"
 _TRIES = 20

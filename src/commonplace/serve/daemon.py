@@ -191,11 +191,12 @@ class Daemon:
     def _open_spaces(self) -> int:
         """Take up the spaces there are now. Raises what opening one of them raised, once the others are open."""
         assert self._http is not None
-        known, trouble = self._http.homes.spaces(), None
+        trouble = None
+        known = self._http.access.spaces()
         self._spaces = {name: tick for name, tick in self._spaces.items() if name in known}
-        for name in known - self._spaces.keys():
+        for name in known.keys() - self._spaces.keys():
             try:
-                memory = self._http.homes.of_space(name)
+                memory = self._http.homes.memory(known[name])
                 self._spaces[name] = None  # as long as another daemon does its rounds
                 self._held.enter_context(daemon_lock(Layout(memory.home).daemon_lock))
                 tick = type(self._tick)(memory.as_caller(None, self._tick.memory.face))

@@ -122,11 +122,8 @@ class Homes:
     is the home's owner's and is not closed here; `registry` has its tools; `registry_for` makes those of a space.
     Thread-safe."""
 
-    def __init__(
-        self, memory: Memory, registry: Registry, registry_for: Callable[[Memory], Registry], access: Access
-    ):  # fmt: skip
+    def __init__(self, memory: Memory, registry: Registry, registry_for: Callable[[Memory], Registry]):
         self._memory, self._registry, self._registry_for = memory, registry, registry_for
-        self._access = access
         self._lock = threading.Lock()
         self._open: dict[tuple[str | None, tuple[str, ...]], Memory] = {}
         self._ends = ExitStack()
@@ -153,14 +150,6 @@ class Homes:
     def registry(self, space: Space | None) -> Registry:
         """All tools of a space, or of the home."""
         return self._registry if space is None else self._registry_for(self.memory(space))
-
-    def spaces(self) -> set[str]:
-        """The names of all spaces. Raises AccessRefused."""
-        return set(self._access.spaces())
-
-    def of_space(self, name: str) -> Memory:
-        """The whole memory of a space. Raises NoSuch, StorageError."""
-        return self.memory(self._access.space(name))
 
     def close(self) -> None:
         """Close all but the home's own memory."""

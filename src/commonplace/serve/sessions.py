@@ -90,35 +90,29 @@ class McpSessions:
         session = McpSession(CallQueue(lambda: self._memory, is_shared=True), now, now)
         self._open.add(session)
         try:
-            served = await asyncio.to_thread(self._granted, request, session, writer)
+            registry, connection, identity = await asyncio.to_thread(self._granted, request, session, writer)
             writer.write(_GRANTED)
-            await self._converse(session, reader, writer, *served)
+            from commonplace.serve.mcp import converse
+
+            def stop() -> None:
+                session.turns.refuse_waiting()
+                connection.end()
+
+            session.stop = stop
+            if self._is_stopping:
+                stop()
+            hearing = asyncio.create_task(_hear(reader, writer, connection, session))
+            try:
+                await converse(connection, registry, session.turns, identity)
+            finally:
+                hearing.cancel()
+                await asyncio.to_thread(session.turns.close)
         except SessionRefused as refused:
             _log.info("[mcp] a client is served by its own process: %s", refused)
             error = {"code": -32000, "message": str(refused)}
             writer.write(json.dumps({"jsonrpc": "2.0", "id": 1, "error": error}).encode() + b"\n")
         finally:
             self._open.remove(session)
-
-    async def _converse(
-        self, session: McpSession, reader: StreamReader, writer: StreamWriter,
-        registry: Registry, connection: ClientConnection, identity: ServerIdentity,
-    ) -> None:  # fmt: skip
-        from commonplace.serve.mcp import converse
-
-        def stop() -> None:
-            session.turns.refuse_waiting()
-            connection.end()
-
-        session.stop = stop
-        if self._is_stopping:
-            stop()
-        hearing = asyncio.create_task(_hear(reader, writer, connection, session))
-        try:
-            await converse(connection, registry, session.turns, identity)
-        finally:
-            hearing.cancel()
-            await asyncio.to_thread(session.turns.close)
 
     def _granted(
         self, request: dict[str, Any], session: McpSession, writer: StreamWriter

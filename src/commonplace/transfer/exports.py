@@ -16,9 +16,10 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from commonplace.clock import EPOCH, parse_stamp, stamp
+from commonplace.engine import Memory
 from commonplace.engine.exchange import SOURCE_REF, Exchange, foreign_rows
 from commonplace.note.compose import Record, compose_note
 from commonplace.note.frontmatter import parse, split
@@ -28,9 +29,6 @@ from commonplace.store.files import reason
 from commonplace.text.neutral import flat
 from commonplace.text.unicode import is_valid_unicode
 from commonplace.transfer.moving import IMPORT, UPDATE, MoveAction, MovePlan, WrongStore, read_bytes
-
-if TYPE_CHECKING:
-    from commonplace.engine import Memory
 
 _CATEGORIES = {
     "decision": "decisions", "preference": "preferences", "bugfix": "lessons", "lesson": "lessons",

@@ -17,18 +17,15 @@ from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from commonplace.engine import open_memory
+from commonplace.engine import Memory, open_memory
 from commonplace.engine.contents import OWN, Contents
 from commonplace.engine.database_move import IntoDatabase
 from commonplace.errors import InvalidInput, StorageError
 from commonplace.store.base import Stamp, Values, sha256
 from commonplace.store.files import make_private, put_derived, read_file, reason, stamp_of, write_file
 from commonplace.store.layout import PRIVATE, TEMP_PREFIX, Layout
-
-if TYPE_CHECKING:
-    from commonplace.engine import Memory
 
 Progress = Callable[[int, int], None]
 

@@ -11,25 +11,31 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 from uuid import uuid4
 
 from commonplace.clock import parse_stamp
-from commonplace.engine import memory_rows
+from commonplace.engine import Memory, memory_rows
 from commonplace.engine.exchange import Exchange, digest
 from commonplace.errors import CommonplaceError, InvalidInput
+from commonplace.index.rows import NoteInfo
 from commonplace.note.compose import Record
 from commonplace.note.links import first_line
 from commonplace.note.markdown import parse_note
-from commonplace.note.model import CATEGORIES, CATEGORY_PROJECT, FURTHER, GLOBAL, INBOX, MEMORY_KEYS, ORGANIZED, PHASES
+from commonplace.note.model import (
+    CATEGORIES,
+    CATEGORY_PROJECT,
+    FURTHER,
+    GLOBAL,
+    INBOX,
+    MEMORY_KEYS,
+    ORGANIZED,
+    PHASES,
+    Note,
+)
 from commonplace.query import check_memory
 from commonplace.text.gate import redact
 from commonplace.text.unicode import compared_lines
-
-if TYPE_CHECKING:
-    from commonplace.engine import Memory
-    from commonplace.index.rows import NoteInfo
-    from commonplace.note.model import Note
 
 MANUAL = "manual"
 _OLD_PHASES = {"short": INBOX, "long": ORGANIZED}

@@ -14,9 +14,10 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
+from commonplace.engine import Memory
 from commonplace.engine.contents import Contents, Listed
 from commonplace.errors import CommonplaceError, InvalidInput, NotFound, StorageError
 from commonplace.store.base import Values
@@ -25,9 +26,6 @@ from commonplace.store.layout import TEMP_PREFIX
 from commonplace.store.path_guard import Folder, open_folder
 from commonplace.transfer.git_history import GitHistory
 from commonplace.transfer.moving import MIRROR
-
-if TYPE_CHECKING:
-    from commonplace.engine import Memory
 
 _STATE, _LOCK = "state.json", "lock"
 _SYNCED_ALONE = 64

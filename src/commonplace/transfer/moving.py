@@ -14,13 +14,15 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from commonplace.clock import EPOCH
+from commonplace.engine import Memory
 from commonplace.engine.contents import OWN, Contents, is_kept_name
 from commonplace.engine.entities import Entity, GraphRelation, GraphText
 from commonplace.engine.entries import Entry, NoteEntries, whole_milliseconds
 from commonplace.engine.exchange import VERB, Exchange, batches
+from commonplace.engine.file_graph import FileGraph
 from commonplace.engine.graph import NoteGraph
 from commonplace.engine.json_entries import JsonEntryFolder, entry_of, unknown_of
 from commonplace.engine.writing import scope_of
@@ -31,10 +33,6 @@ from commonplace.store import path_guard
 from commonplace.store.files import reason
 from commonplace.store.layout import NOTE_SUFFIXES, SKIPPED_FOLDERS
 from commonplace.text.unicode import is_valid_unicode
-
-if TYPE_CHECKING:
-    from commonplace.engine import Memory
-    from commonplace.engine.file_graph import FileGraph
 
 Progress = Callable[[int, int], None]
 

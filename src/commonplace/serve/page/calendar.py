@@ -5,18 +5,16 @@ from __future__ import annotations
 from calendar import Calendar
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from starlette.responses import Response
 
+from commonplace.engine import Memory
 from commonplace.engine.memory_rows import content_of
 from commonplace.errors import InvalidInput
+from commonplace.index.rows import NoteInfo
 from commonplace.jobs import reminders
 from commonplace.serve.page.visit import Visit
-
-if TYPE_CHECKING:
-    from commonplace.engine import Memory
-    from commonplace.index.rows import NoteInfo
 
 SNOOZES = ("in 1 hour", "tomorrow 9:00", "in 1 week")
 """What the page offers to put a reminder off to; it may be any time that can be read."""

@@ -7,17 +7,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlencode
 
 from starlette.responses import Response
 
+from commonplace.index.rows import NoteInfo
 from commonplace.serve.page import search
 from commonplace.serve.page.render import note_url
 from commonplace.serve.page.visit import HOME, Visit
-
-if TYPE_CHECKING:
-    from commonplace.index.rows import NoteInfo
 
 SHOWN, MOST, HITS, WHOLE = 300, 3000, 60, 400
 """Notes shown unless told otherwise, and at most; hits of a search; the whole graph is shown by notes up to so many."""

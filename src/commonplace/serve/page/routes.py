@@ -14,7 +14,7 @@ from commonplace.serve.http import HttpServer
 from commonplace.serve.page import agents, calendar, graph, inbox, note, search, today
 from commonplace.serve.page.render import LANGUAGES, language_of, prepare, render
 from commonplace.serve.page.session import COOKIE_LASTS, PageVisitors
-from commonplace.serve.page.visit import HEADERS, HOME, Visit, at_once, cookie_name, is_foreign, route
+from commonplace.serve.page.visit import HEADERS, HOME, PageEndpoint, View, Visit, at_once, cookie_name, is_foreign
 
 _LOOK_EVERY, _ALIVE_EVERY = 0.5, 15.0
 GET, POST, BOTH = ("GET",), ("POST",), ("GET", "POST")
@@ -86,15 +86,14 @@ def page_routes(server: HttpServer) -> Sequence[BaseRoute]:
         visitors.leave(visit.request.cookies.get(cookie_name(visit.request), ""))
         return visit.html("enter.html", is_in=None)
 
+    views: dict[str, tuple[tuple[str, ...], View]] = {f"{HOME}/leave": (POST, leave), **PAGES}
+    views |= {f"{base}/api{path}": view for path, view in API.items() for base in ("", "/s/{space}")}
     return [
         Route(f"{HOME}/enter", enter, methods=["GET"]),
         Route(f"{HOME}/language", language, methods=["GET"]),
         Route(f"{HOME}/live", live, methods=["GET"]),
         Mount(f"{HOME}/static", StaticFiles(packages=[("commonplace.serve.page", "static")])),
-        route(server, f"{HOME}/leave", leave, POST),
-        *(route(server, path, view, methods) for path, (methods, view) in PAGES.items()),
-        *(route(server, f"{base}/api{path}", view, methods)
-          for path, (methods, view) in API.items() for base in ("", "/s/{space}")),
+        *(Route(path, PageEndpoint(server, view), methods=list(methods)) for path, (methods, view) in views.items()),
     ]  # fmt: skip
 
 

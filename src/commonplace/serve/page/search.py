@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from starlette.responses import Response
 
+from commonplace.engine import Memory
 from commonplace.engine.completion import offers
-from commonplace.index.rows import Hit
+from commonplace.index.rows import Hit, Hits
 from commonplace.note.model import CATEGORIES
 from commonplace.query import Query, day, parse
 from commonplace.serve.page.visit import Visit
-
-if TYPE_CHECKING:
-    from commonplace.engine import Memory
-    from commonplace.index.rows import Hits
 
 SHOWN, MOST = 20, 200
 _WORDS = re.compile(r"^(?:title|words|spelled): (.*)$")

@@ -8,25 +8,22 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import parse_qsl, quote, urlsplit
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
-from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
+from commonplace.engine import Memory
 from commonplace.errors import CommonplaceError, InvalidInput, NotFound
 from commonplace.serve.auth import AccessRefused
 from commonplace.serve.http import AdmittedRequest, HttpServer
 from commonplace.serve.middleware import RequestRefused, in_time
 from commonplace.serve.page.render import language_of, render
 from commonplace.serve.page.session import PageVisitors, csrf_of, is_csrf, name_of
-
-if TYPE_CHECKING:
-    from commonplace.engine import Memory
 
 HOME = "/page"
 BODY = 4 << 20
@@ -154,11 +151,6 @@ class PageEndpoint:
             return answer if isinstance(answer, Response) else JSONResponse(answer)
 
         return await self._server.run(call, viewed)
-
-
-def route(server: HttpServer, path: str, view: View, methods: Sequence[str] = ("GET",)) -> Route:
-    """The route of a view."""
-    return Route(path, PageEndpoint(server, view), methods=list(methods))
 
 
 def cookie_name(request: Request) -> str:

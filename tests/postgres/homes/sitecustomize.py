@@ -106,7 +106,7 @@ def _commit_what_was_done_by_hand(home, writing) -> None:
                 number, (about, *_) = home.history.last + 1, (*(each for each in steps if each.do == "put"), *steps)
                 touched = [each.touched() for each in steps]
                 change = Change(number, stamp(home._clock()), "write", about.project, about.path, None, None, touched)
-                home._database.commit(change, steps)
+                home._database.commit([(change, steps)])
                 home.history.follow(change.dump(), number)
 
 

@@ -126,7 +126,8 @@ def _client(
 
 def _call(memory: Memory, random: Random, title: str, number: int, count: int, written: list[str]) -> None:
     if number % 5 == 0:
-        memory.write(Draft(f"{WORDS} {title}", project="notes", folder="clients", title=title))
+        note = Draft(f"{WORDS} {title}", project="notes", folder="clients", title=title)
+        memory.in_turn(lambda: memory.write(note))  # as a server calls a tool that writes
         written.append(title)
     elif number % 5 in (1, 2):
         memory.search(rare_word(random.randrange(count)))

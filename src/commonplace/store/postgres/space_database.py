@@ -234,7 +234,6 @@ class SpaceDatabase(Connection):
         try:
             if not self._again(self._try_lock):
                 block_for(lambda seconds: self._run(lambda db: self._wait_for_lock(db, seconds)), LOCK_WAITS)
-                self._state = None
             self._locked = self._connection
             state = self._readable(self._state or self.newest())
             if state.writes > SCHEMA:
@@ -257,16 +256,20 @@ class SpaceDatabase(Connection):
         return bool(got.fetchall()[0][0])
 
     def _wait_for_lock(self, db: psycopg.Connection[Any], seconds: float) -> None:
+        """The same for a lock that somebody has. Raises Busy."""
         if seconds <= 0:
             raise Busy(self.holder())
         import psycopg
 
         try:
-            with db.transaction():  # the time is for this transaction, the lock for the session
+            with db.pipeline(), db.transaction():  # the time is for this transaction, the lock for the session
                 db.execute("select set_config('lock_timeout', %s, true)", [f"{max(1, int(seconds * 1000))}ms"])
                 db.execute("select pg_advisory_lock(%s)", [self._writers])
+                found = db.execute(STATE, [self.space])
         except psycopg.errors.LockNotAvailable:
             raise Busy(self.holder()) from None
+        row = found.fetchone()
+        self._state = SpaceState(*row) if row else None
 
     def holder(self) -> str:
         """Who holds the lock of the writers, as far as the server tells."""

@@ -19,7 +19,6 @@ VAULT = "a vault used in place is a folder of one machine; notes in a database r
 FILE = "a graph file used in place is a file of one machine; notes in a database refuse it"
 BANK = "a folder of banks used in place is one of one machine; notes in a database refuse it"
 DISK = "it is about what a disk or a file refuses; tests/postgres has a server that refuses"
-LINK = "it is about what lies in the folder of copies, such as a link of one machine, and not about notes"
 
 
 def prepared(home: Path) -> Path:

@@ -85,9 +85,10 @@ REFUSED = TABLES["refused"]
 def test_a_refused_edit_changes_nothing(tools: Tools, operation: str, arguments: dict, code: str) -> None:
     file = tools.put("Doc.md", formed(TEXT, "CRLF"))
     before = (texts(tools.root()), file.stat().st_mtime_ns, file.stat().st_ino)
+    changes = len(tools.memory.log())
     tools.refused("edit_note", code, identifier="Doc", operation=operation, **arguments)
     assert (texts(tools.root()), file.stat().st_mtime_ns, file.stat().st_ino) == before
-    assert tools.memory.log() == []
+    assert len(tools.memory.log()) == changes
 
 
 def test_equal_headings_are_told_by_their_lines_unless_the_level_tells_them_apart(tools: Tools) -> None:

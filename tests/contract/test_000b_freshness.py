@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from commonplace import open_memory
-from contract.home_kinds import DISK, VAULT, with_projects
+from contract.home_kinds import DISK, VAULT, in_database, with_projects
 from contract.note_tools import Tools, put
 
 pytestmark = pytest.mark.promise("000b-12.8")
@@ -367,7 +367,7 @@ def machine(kind: type[RuleBasedStateMachine]) -> Callable[[], None]:
     from hypothesis.stateful import run_state_machine_as_test
 
     return lambda: run_state_machine_as_test(
-        kind, settings=settings(max_examples=40, stateful_step_count=25, deadline=None)
+        kind, settings=settings(max_examples=6 if in_database() else 40, stateful_step_count=25, deadline=None)
     )
 
 

@@ -80,6 +80,14 @@ def test_a_role_that_may_only_read_reads_and_its_writes_are_refused_in_one_line(
         admin.execute("drop role reader")
 
 
+def test_the_project_a_refusal_names_can_be_added_by_the_command(space: str, terminal: Terminal, tmp_path: Path):
+    said = terminal("project", "add", "plans", str(tmp_path), "--home", space).error
+    assert "name projects/plans, which all machines share" in said
+    assert terminal.ok("project", "add", "plans", "projects/plans", "--home", space).startswith("Added project plans")
+    with pytest.raises(CommonplaceError, match=f"Cannot use {tmp_path}/memory.jsonl as a project: the notes are in Po"):
+        open_memory(space, projects={"memory": tmp_path / "memory.jsonl"})
+
+
 def test_no_note_goes_through_a_link_or_into_a_file(replica: Replica, tmp_path: Path):
     a = replica("a")
     note = a.write(Draft("text", title="Note"))

@@ -183,7 +183,8 @@ def project_add(call: Invocation, *words: str, as_default: bool, native: bool) -
         raise Usage("accepts 2 arg(s), received 1")
     name = words[0] if len(words) > 1 else re.sub(r"[^\w .\-]+", "-", Path(folder).stem).strip(" .-")[:64]
     with call.memory() as memory:
-        added, action = memory.add_project(name, folder, as_default)
+        place = folder if memory.settings.url is None else words[-1]  # projects/NAME, on every machine
+        added, action = memory.add_project(name, place, as_default)
         if action == "unchanged":
             raise Failure(f"project exists: {added.name}", "exists")
         (row,) = _rows(memory, added)

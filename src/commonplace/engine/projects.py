@@ -69,8 +69,8 @@ class ProjectVerbs(ReadVerbs):
             name = name.strip()
             if not _NAME.fullmatch(name) or not any(map(str.isalnum, name)):
                 raise InvalidInput(f"invalid project name: {name}")
-            root = _root(folder) if self.settings.url is None else self._shared_root(name, folder)
             known = next((each for each in self.engine.stores if each.lower() == name.lower()), None)
+            root = _root(folder) if self.settings.url is None else self._shared_root(known or name, folder)
             if known is not None:
                 if known in BUILT_IN_PROJECTS or os.path.realpath(self.engine.stores[known].root) != os.path.realpath(
                     root
@@ -97,7 +97,7 @@ class ProjectVerbs(ReadVerbs):
     def _shared_root(self, name: str, folder: str) -> Path:
         """The one folder a project of notes in a database can have. Raises ProjectRefused for others."""
         own = self.home / OWN_FOLDER / name
-        if folder not in (str(own), f"{OWN_FOLDER}/{name}"):
+        if folder.lower() not in (str(own).lower(), f"{OWN_FOLDER}/{name}".lower()):
             raise ProjectRefused(folder, f"{ONLY_SHARED}, or name {OWN_FOLDER}/{name}, which all machines share")
         return own
 

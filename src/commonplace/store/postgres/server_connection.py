@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import socket
 import sys
 import time
@@ -151,10 +152,12 @@ def reason_of(error: psycopg.Error) -> str:
             return words
     text = " ".join(str(error).split())
     for sign, words in (("Connection refused", "it refuses connections"), ("timeout", "it does not answer"),
+                        ("No such file", "it is not running"),
                         ("too many c", _REASONS["53300"]), ("remaining connection slots", _REASONS["53300"]),
                         ("password", _REASONS["28"]), ('role "', _REASONS["28"]),
                         ("does not exist", _REASONS["3D000"]), ("not known", "its name is unknown"),
                         ("read-only", _REASONS["25006"])):  # fmt: skip
         if not state and sign in text:
             return words
-    return text[:200] or "it refused"
+    said = text.rpartition(" failed: ")[2].removeprefix("FATAL: ")
+    return re.split(" (?:Is the server|This probably)", said)[0][:200] or "it refused"

@@ -118,9 +118,10 @@ def _steps(home) -> list:
 
     known, here = vars(home).setdefault("_known_by_stamp", {}), {}
     for project, path in home._folder.listed():
-        if TEMP_PREFIX in path or not path.isprintable():
+        if TEMP_PREFIX in path:
             continue
-        with suppress(OSError):
+        with suppress(OSError, UnicodeEncodeError):  # a name that is no text is in no row
+            path.encode()
             place = os.path.join(home._folder.root(project), path)
             here[project, path] = (place, *_content(place, known))
     with home._database.snapshot() as seen:

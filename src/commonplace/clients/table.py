@@ -144,11 +144,6 @@ def hooks(client: Client, program: Sequence[str]) -> list[Edit]:
     return alone + [Edit(event, ("hooks", event), ours, value, ours) for event, value in entries]
 
 
-def native_memory(client: Client, folder: str) -> Edit:
-    """The setting that makes the client write its own memories into `folder`; ours is what was written by us."""
-    return Edit("native memory", (), client.hooks["memories"], folder, lambda _: False)
-
-
 def shares_hooks(value: Any, client: str) -> bool:
     """Whether the commands of others stand in one group of hooks with ours."""
     if not isinstance(value, dict) or not isinstance(value.get("hooks"), list):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from commonplace.cli import output
 from commonplace.cli.invocation import Invocation
-from commonplace.cli.syntax import Names, Text, Usage, command, dry_run_option, flag, option
+from commonplace.cli.syntax import Names, Text, Usage, command, flag, option
 from commonplace.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def _said(done: Mirrored, folder: str) -> str:
 
 
 @command("move-home", "FROM", "TO", keys=_MOVE_KEYS, example="memory move-home ~/.memory /srv/memory --dry-run")
-@dry_run_option("Only say what would be moved.")
+@flag("--dry-run", "Only say what would be moved.")
 def move_home(call: Invocation, source: str, target: str, *, dry_run: bool) -> None:
     """Copy the whole memory at FROM to TO, with its history, and prove that all of it is there. FROM stays.
 

@@ -19,7 +19,7 @@ from commonplace.cli import output, presets
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.memory_commands import category_option
 from commonplace.cli.output import Failure
-from commonplace.cli.syntax import Names, Text, Usage, command, dry_run_option, flag, group, option, stored, text_from
+from commonplace.cli.syntax import Names, Text, Usage, command, flag, group, option, stored, text_from
 from commonplace.config import SOURCES
 from commonplace.errors import CommonplaceError, near
 from commonplace.query import check_memory, memory_query
@@ -57,13 +57,8 @@ def export(call: Invocation, *, file: Text, category: Text, scope: Text, redact:
     gc.enable()  # `run` turns it off for short commands
     file = None if file in ("", "-") else file
     with call.memory(watch=True) as memory:
-        secrets = 0
-
-        def count_secret() -> None:
-            nonlocal secrets
-            secrets += 1
-
-        lines = exported(memory, category, scope, redacts=redact, secret=count_secret)
+        secrets: list[None] = []
+        lines = exported(memory, category, scope, redacts=redact, secret=lambda: secrets.append(None))
         first = next(lines, None)
         if first is None:
             output.notice("No memories to export.")
@@ -90,7 +85,7 @@ def export(call: Invocation, *, file: Text, category: Text, scope: Text, redact:
             call.answer(f"Exported {count} memories to {file}", exported=count, file=file)
         if secrets:
             done = "is redacted" if redact else "is exported as it is; --redact takes it out"
-            output.notice(f"warning: {secrets} memories hold what looks like a secret; it {done}")
+            output.notice(f"warning: {len(secrets)} memories hold what looks like a secret; it {done}")
 
 
 _LEFT = re.compile(r"\.export-(\d+)-\w+")
@@ -113,9 +108,8 @@ def _write_file(place: Path, lines: Iterable[str]) -> None:
                 os.fchmod(new.fileno(), mode)
                 os.fsync(new.fileno())
                 os.replace(new.name, target)
-            except BaseException:
-                os.unlink(new.name)
-                raise
+            finally:
+                Path(new.name).unlink(missing_ok=True)
     except OSError as error:
         raise Failure(f"cannot write {place}: {reason(error)}", "storage") from None
 
@@ -126,7 +120,7 @@ def _write_file(place: Path, lines: Iterable[str]) -> None:
 @option("--input", "file", metavar="FILE", help="JSON Lines of `memory export`; `-` or nothing is stdin.")
 @option("--from", "moved", nargs=2, type=(Names("kind", lambda: _KINDS), str), metavar="KIND PATH", help=_MOVE)
 @option("--project", metavar="NAME", help="With --from basic-memory, chatgpt or claude: the project the notes go to.")
-@dry_run_option("Only say what would be imported.")
+@flag("--dry-run", "Only say what would be imported.")
 @flag("--skip-bad", "Leave out what cannot be read, import the rest.")
 def import_(
     call: Invocation, *, file: Text, moved: tuple[str, str] | None, project: Text, dry_run: bool, skip_bad: bool
@@ -256,20 +250,13 @@ def _carry_out(call: Invocation, plan: MovePlan, dry_run: bool, said: str) -> No
         for line in plan.lines():
             output.text(flat(line))
     if not dry_run:
-        done = 0
-
-        def show(now: int, total: int) -> None:
-            nonlocal done
-            done = now
-            if progress is not None:
-                progress(now, total)
-
         try:
             with output.progress("importing") as progress:
-                plan.carry_out(show)
+                plan.carry_out(progress)
         except CommonplaceError:
-            if done:
-                output.notice(f"{done} of {len(plan.items)} were imported before that; import the same again to go on")
+            if plan.done:
+                said = f"{plan.done} of {len(plan.items)} were imported before that; import the same again to go on"
+                output.notice(said)
             raise
     counts = {"imported": plan.count("import"), "updated": plan.count("update")}
     counts |= {"unchanged": plan.unchanged, "skipped": len(plan.skipped)}
@@ -402,7 +389,7 @@ _SOURCES = "Sources parted by commas: claude, car-agent, fingersaver, logseq, ob
 @command("ingest", keys=("sources", "total"), example="memory ingest --source obsidian --path ~/vault --dry-run")
 @option("--source", "wanted", default=_ALL, type=Names("list", lambda: (_ALL, *SOURCES)), help=_SOURCES)
 @option("--path", metavar="DIR", help="The folder to read instead of the source's own.")
-@dry_run_option("Only say what would be stored.")
+@flag("--dry-run", "Only say what would be stored.")
 @flag("--again", "Also bring back what was deleted or has expired.")
 def ingest(call: Invocation, *, wanted: str, path: Text, dry_run: bool, again: bool) -> None:
     """Store the notes of other programs as memories in the inbox; their files stay as they are.

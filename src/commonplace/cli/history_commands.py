@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.memory_commands import minute
 from commonplace.cli.output import Failure, confirmed, table_row
-from commonplace.cli.syntax import Number, Text, Usage, command, dry_run_option, flag, option
+from commonplace.cli.syntax import Number, Text, Usage, command, flag, option
 from commonplace.errors import TimeframeError
 from commonplace.text.neutral import flat
 
@@ -143,7 +143,7 @@ def restore(call: Invocation, ref: str, *, at: Text, change: int | None, to: Tex
 @option("--project", metavar="NAME", help="All notes of this project.")
 @option("--source", metavar="TEXT", help="All notes with this source.")
 @option("--observation", metavar="TEXT", help="Only this observation of REF, and the older versions of the note.")
-@dry_run_option("Only say what would be erased.")
+@flag("--dry-run", "Only say what would be erased.")
 @flag("--yes", "Do not ask.")
 def erase(
     call: Invocation, *refs: str, agent: Text, project: Text, source: Text, observation: Text, dry_run: bool, yes: bool

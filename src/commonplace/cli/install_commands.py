@@ -89,7 +89,7 @@ def install(
                 row |= _changes(installer, wanted, unwanted, replace=replace, dry_run=dry_run)
                 if own and row["result"] in ("written", "unchanged") and not dry_run:
                     with call.memory() as memory:
-                        native.add_auto_memory(memory)
+                        memory.add_project("claude memory", own[0].value)
         except CommonplaceError as error:
             row |= {"result": "refused", "reason": str(error)}
         failed = failed or row["result"] in ("refused", "not found")
@@ -190,7 +190,10 @@ def _own_file(client: Client, edits: Sequence[Edit]) -> list[Target]:
 
 def _memories(client: Client, home: Path) -> list[Edit]:
     """What makes the client keep its own memories in a project of the home, where it can be told to."""
-    return [table.native_memory(client, str(native.auto_memory_folder(home)))] if "memories" in client.hooks else []
+    if "memories" not in client.hooks:
+        return []
+    folder = str(native.auto_memory_folder(home))  # ours is what was written by us
+    return [Edit("native memory", (), client.hooks["memories"], folder, lambda _: False)]
 
 
 def _changes(

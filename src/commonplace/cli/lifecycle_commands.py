@@ -10,7 +10,7 @@ from commonplace.cli import output
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.memory_commands import category_option, content_from, memories_named, minute, new_memory_options
 from commonplace.cli.output import Failure
-from commonplace.cli.syntax import Number, Text, Usage, command, dry_run_option, flag, option
+from commonplace.cli.syntax import Number, Text, Usage, command, flag, option
 from commonplace.clock import stamp
 from commonplace.engine.memory_rows import content_of, record, records
 from commonplace.errors import CannotUndo, CommonplaceError, choices
@@ -29,7 +29,7 @@ _DREAM_KEYS = ("level", "processed", "actions", "report")
 _REMIND_KEYS = ("stored", "text", "phrase", "due_at", "due_local", "reading", "all_day", "repeat", "others", "memory")
 _LEVELS = "1 light: the inbox; 2 medium: also what is similar; 3 deep: also links and reminders."
 _ORGANIZED = tuple(each for each in CATEGORIES if each != INBOX)
-_dry_run_option = dry_run_option("Only say what would be done.")
+_dry_run_option = flag("--dry-run", "Only say what would be done.")
 
 
 def _lines(actions: Iterable[Action]) -> str:
@@ -176,7 +176,7 @@ def _dream_lines(memory: Memory, found: dict[str, Any], *, with_report: bool) ->
 @command("remind", "[TEXT...]", keys=_REMIND_KEYS, now=True, example="memory remind call Bob tomorrow at 3pm")
 @option("--at", "when", metavar="WHEN", help="The time, if TEXT does not say it.")
 @new_memory_options
-@dry_run_option("Only say what time is read.")
+@flag("--dry-run", "Only say what time is read.")
 @flag("--list", "List the reminders still to come.", "shows")
 @flag("--all", "With --list: also those that fired.", "every")
 @option("--done", metavar="ID", help="Acknowledge a reminder.")
@@ -247,7 +247,7 @@ def _list_reminders(call: Invocation, *, every: bool) -> None:
 
 
 @command("notify", keys=("notified", "pending"), now=True, example="memory notify --dry-run")
-@dry_run_option("Only say what would fire.")
+@flag("--dry-run", "Only say what would fire.")
 def notify(call: Invocation, *, dry_run: bool) -> None:
     """Fire the reminders that are due: list them in pending.md and show them on the desktop."""
     call.checks_overview = not dry_run

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from commonplace.cli import output
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import Failure, error_sentence
-from commonplace.cli.syntax import Names, Text, command, dry_run_option, option, text_from
+from commonplace.cli.syntax import Names, Text, command, flag, option, text_from
 from commonplace.clock import parse_stamp, stamp
 from commonplace.engine.memory_rows import home_path, read_record, record
 from commonplace.errors import Ambiguous, CommonplaceError, Conflict, Locked, NotFound, TimeframeError
@@ -232,7 +232,7 @@ def minute(value: datetime | str, zone: tzinfo | None) -> str:
 
 
 @command("delete", "ID...", keys=("id", "path"), example="memory delete 5a1f 77c2")
-@dry_run_option("Only say what would be deleted.")
+@flag("--dry-run", "Only say what would be deleted.")
 def delete(call: Invocation, *refs: str, dry_run: bool) -> None:
     """Delete a memory. `memory undo` brings it back.
 
@@ -297,7 +297,7 @@ def _change_links(call: Invocation, done: str, *refs: str) -> None:
 
 @command("resolve-links", keys={"resolved": (), "links_added": (), "unresolved": ("id", "target")},
          example="memory resolve-links --dry-run")  # fmt: skip
-@dry_run_option("Only say what would be linked.")
+@flag("--dry-run", "Only say what would be linked.")
 def resolve_links(call: Invocation, *, dry_run: bool) -> None:
     """Turn [[wikilinks]] in the text of memories into links."""
     with call.memory() as memory:

@@ -341,11 +341,6 @@ def flag(name: str, help: str, *names: str) -> Callable[..., Any]:
     return click.option(name, *names, is_flag=True, help=help)
 
 
-def dry_run_option(help: str) -> Callable[..., Any]:
-    """The option `--dry-run` with its help text."""
-    return flag("--dry-run", help)
-
-
 def text_from(words: tuple[str, ...]) -> str:
     """The words joined by blanks; a lone `-` reads all of stdin. Raises Failure if that is not UTF-8."""
     if words != ("-",):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from commonplace.cli import output
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.memory_commands import minute
-from commonplace.cli.syntax import Usage, command, dry_run_option, flag
+from commonplace.cli.syntax import Usage, command, flag
 from commonplace.note.model import ARCHIVED, CATEGORIES, PHASES
 from commonplace.store.files import lock_owner
 from commonplace.text.neutral import flat
@@ -101,7 +101,7 @@ def _counts(row: Mapping[str, int]) -> str:
 
 @command("doctor", keys={"findings": _FINDING_KEYS, "problems": ()}, example="memory doctor --fix --dry-run")
 @flag("--fix", "Repair what loses nothing.")
-@dry_run_option("With --fix: only say what would be repaired.")
+@flag("--dry-run", "With --fix: only say what would be repaired.")
 def doctor(call: Invocation, *, fix: bool, dry_run: bool) -> int:
     """Examine the memory: files, links, configuration, index, permissions."""
     if dry_run and not fix:

@@ -212,39 +212,32 @@ def _text(file: File | None) -> str | None:
 
 def _swap(file: Path, old: File | None, new: str | None) -> bool:
     """Make `new` (None: nothing) stand at `file`, through a symlink; False when it is no longer `old`."""
-    real, before = Path(os.path.realpath(file)), None if old is None else old.etag
+    real = Path(os.path.realpath(file))
+    temp = real.with_name(f".{real.name}-{os.getpid()}-{os.urandom(4).hex()}")
     try:
+        if new is not None:
+            real.parent.mkdir(parents=True, exist_ok=True)
+            write_file(str(temp), new.encode(), mode=0o600 if old is None else old.mode)
+        if new is not None and old is not None:
+            status = os.stat(real)
+            if (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid()):
+                with suppress(PermissionError):
+                    os.chown(temp, status.st_uid, status.st_gid)
+                    os.chmod(temp, stat.S_IMODE(status.st_mode))
+        now = _read(real)
+        if (now and now.etag) != (old and old.etag):
+            return False
         if new is None:
-            if _etag(real) != before:
-                return False
             real.unlink(missing_ok=True)
-            return True
-        real.parent.mkdir(parents=True, exist_ok=True)
-        temp = real.with_name(f".{real.name}-{os.getpid()}-{os.urandom(4).hex()}")
-        write_file(str(temp), new.encode(), mode=0o600 if old is None else old.mode)
-        try:
-            if old is not None:
-                status = os.stat(real)
-                if (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid()):
-                    with suppress(PermissionError):
-                        os.chown(temp, status.st_uid, status.st_gid)
-                        os.chmod(temp, stat.S_IMODE(status.st_mode))
-            if _etag(real) != before:
-                os.unlink(temp)
-                return False
+        else:
             os.replace(temp, real)
-        except BaseException:
-            temp.unlink(missing_ok=True)
-            raise
-        sync_folder(real.parent)
+            sync_folder(real.parent)
     except OSError as error:
         raise StorageError(str(file), reason(error)) from None
+    finally:
+        with suppress(OSError):  # it is in its place, or never was
+            temp.unlink()
     return True
-
-
-def _etag(file: Path) -> str | None:
-    found = _read(file)
-    return None if found is None else found.etag
 
 
 def checked(text: str, pattern: str, message: str) -> str:

@@ -41,11 +41,6 @@ def auto_memory_folder(home: Path) -> Path:
     return home / "projects" / "claude-memory"
 
 
-def add_auto_memory(memory: Memory) -> None:
-    """Add project `claude memory`. Raises as `Memory.add_project`."""
-    memory.add_project("claude memory", str(auto_memory_folder(memory.home)))
-
-
 def add_native(memory: Memory) -> tuple[list[Project], list[tuple[Path, str]]]:
     """Make a project of each folder of `native_folders` that is none yet. Returns them, and the folders left out with
     the reason. Raises InvalidInput for an agent."""

@@ -7,11 +7,9 @@ import re
 import shlex
 import shutil
 import sys
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -84,13 +82,15 @@ class Server(NamedTuple):
 @cache
 def clients() -> dict[str, Client]:
     """All clients by id, in the order of the file."""
-    rows = tomllib.loads(files("commonplace.clients").joinpath("clients.toml").read_text("utf-8"))
+    import tomllib
+
+    rows = tomllib.loads(Path(__file__).with_name("clients.toml").read_text("utf-8"))
     return {name: Client(id=name, **(row | {"key": tuple(row["key"])})) for name, row in rows.items()}
 
 
 def agents_md(folder: Path) -> Client:
     """What every agent reads in `folder`, as if it were a client: a paragraph about the memory is its entry."""
-    text = files("commonplace.clients").joinpath("AGENTS.md").read_text("utf-8").strip()
+    text = Path(__file__).with_name("AGENTS.md").read_text("utf-8").strip()
     file = str(folder / "AGENTS.md")
     return Client("agents-md", "AGENTS.md", file, "markdown", (), {"text": text}, "run", str(folder), project=file)
 
@@ -142,11 +142,6 @@ def hooks(client: Client, program: Sequence[str]) -> list[Edit]:
     entries = [(event, _filled(client.hooks["entry"], {"hook": command, "event": event}))
                for event in client.hooks.get("events", ())]  # fmt: skip
     return alone + [Edit(event, ("hooks", event), ours, value, ours) for event, value in entries]
-
-
-def native_memory(client: Client, folder: str) -> Edit:
-    """The setting that makes the client write its own memories into `folder`; ours is what was written by us."""
-    return Edit("native memory", (), client.hooks["memories"], folder, lambda _: False)
 
 
 def shares_hooks(value: Any, client: str) -> bool:

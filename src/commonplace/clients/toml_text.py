@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -135,7 +134,7 @@ def _statements(text: str) -> Iterator[_Statement]:
 def _keys(raw: str) -> tuple[str, ...] | None:
     """The path of a header, or the first key of a pair; None for what is not TOML."""
     try:
-        value: Any = tomllib.loads(raw)
+        value: Any = _parsed(raw)
     except (ValueError, RecursionError):
         return None
     found: list[str] = []
@@ -150,9 +149,15 @@ def _keys(raw: str) -> tuple[str, ...] | None:
     return tuple(found)
 
 
+def _parsed(text: str) -> dict[str, Any]:
+    import tomllib  # 5 ms, which the help of all commands need not take
+
+    return tomllib.loads(text)
+
+
 def _load(text: str) -> dict[str, Any]:
     try:
-        return tomllib.loads(text.removeprefix(BOM))
+        return _parsed(text.removeprefix(BOM))
     except (ValueError, RecursionError) as error:
         raise Unsure(f"it is not TOML: {error}") from None
 

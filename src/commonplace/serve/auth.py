@@ -84,10 +84,6 @@ class StoredToken:
         """Whether it is neither revoked nor expired."""
         return self.revoked is None and (self.expires is None or now < parse_stamp(self.expires))
 
-    def may(self, tool: Tool) -> bool:
-        """Whether a call of `tool` is allowed."""
-        return may_use(self.scope, bool(self.projects), tool)
-
 
 def may_use(scope: str, is_limited: bool, tool: Tool) -> bool:
     """Whether a token of this scope, limited to some projects or not, may use `tool`."""

@@ -77,12 +77,13 @@ class MoveAction:
 
 @dataclass(slots=True)
 class MovePlan:
-    """What moving in will do. `skipped` are (name, why) of what stays where it was."""
+    """What moving in will do, and how many items are `done`. `skipped` are (name, why) of what stays where it was."""
 
     act: Callable[[Sequence[MoveAction]], None]
     items: list[MoveAction] = field(default_factory=list)
     unchanged: int = 0
     skipped: list[tuple[str, str]] = field(default_factory=list)
+    done: int = 0
 
     def count(self, verb: str) -> int:
         """How many items there are of a verb."""
@@ -94,12 +95,11 @@ class MovePlan:
 
     def carry_out(self, progress: Progress | None = None) -> None:
         """Do it, each batch as one change. Raises StorageError and the like; the batches before stay."""
-        done = 0
         for batch in batches(self.items, BATCH, lambda each: each.size, BATCH_BYTES):
             self.act(batch)
-            done += len(batch)
+            self.done += len(batch)
             if progress is not None:
-                progress(done, len(self.items))
+                progress(self.done, len(self.items))
 
 
 def folder_at(path: Path, what: str) -> Path:

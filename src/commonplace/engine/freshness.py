@@ -292,9 +292,9 @@ class Freshness:
             for part in notes.not_among(name, folder, seen, folders, _LISTED) if not listing.unreadable else ():
                 gone |= part
                 yield
-        added: dict[str, Values] = {each.path: each.stamp for each in differs if isinstance(each, sync.AddedFile)}
+        added: dict[str, Values] = {each.path: each.stamp for each in differs if each.old is None and each.stamp}
         changes = sync.plan(gone, Listing(added))
-        changes += [each for each in differs if not isinstance(each, sync.AddedFile)]
+        changes += [each for each in differs if each.old is not None]
         yield
         for at in range(0, len(changes), _APPLIED):
             while not self._applied(store, changes[at : at + _APPLIED]):
@@ -320,8 +320,8 @@ class Freshness:
 
     def _anew(self, store: FolderStore, change: Change) -> list[Change]:
         """What `change`, found a while ago, comes to now."""
-        old, stamp = getattr(change, "old_path", None), store.stamp(change.path)
-        if old is None:
+        old, stamp = change.old, store.stamp(change.path)
+        if old is None or old == change.path:
             return self._differs(store, change.path)
         if store.stamp(old) is None and stamp is not None and self._index.notes.stamp(store.name, change.path) is None:
             return [change]

@@ -198,22 +198,15 @@ class Database:
         """A value that differs after any change, by this process or another."""
         return self.connection.execute("pragma data_version").fetchone()[0], self.connection.total_changes
 
-    @staticmethod
-    @contextmanager
-    def _tolerant() -> Iterator[None]:
-        """Pass over a check that cannot be made because the index cannot be written now."""
-        try:
-            yield
-        except sqlite3.OperationalError as error:
-            if is_corrupt(error):
-                raise
-
     def is_sound(self) -> bool:
         """Whether SQLite and its full-text tables find nothing wrong with the index."""
         try:
             for table in _WORD_TABLES:
-                with self._tolerant():
+                try:
                     self.connection.execute(f"insert into {table}({table}) values ('integrity-check')")
+                except sqlite3.OperationalError as error:  # perhaps it cannot be written now
+                    if is_corrupt(error):
+                        return False
             return self.connection.execute("pragma quick_check(1)").fetchone()[0] == "ok"
         except sqlite3.DatabaseError:
             return False

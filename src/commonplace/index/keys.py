@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterable
-from functools import lru_cache
 
-from commonplace.note import links
-from commonplace.note.links import fold, fold_title
+from commonplace.note.links import fold, fold_title, lead
 from commonplace.note.model import MEMORY_PROJECTS
 
 KEY_LENGTH = 48
@@ -21,12 +19,6 @@ TITLE_CUT = 100
 def key(name: str) -> str:
     """The key of one name; names without a letter or digit keep their signs, marked by `=`."""
     return fold(name)[:KEY_LENGTH] or "=" + fold_title(name)[:KEY_LENGTH]
-
-
-@lru_cache(maxsize=256)
-def lead(project: str) -> str:
-    """`links.lead`, which is asked for each note of a search."""
-    return links.lead(project)
 
 
 def keys_of(project: str, path: str, permalink: str, titles: Iterable[str], first_line: str | None) -> set[str]:

@@ -22,9 +22,8 @@ from commonplace.errors import InvalidInput
 from commonplace.index import validity
 from commonplace.index.database import held, in_snapshot
 from commonplace.index.facets import expression, may_see, passes, project_ids, projects_of, wanted
-from commonplace.index.keys import lead
 from commonplace.index.rows import NoteInfo, header_of, in_order
-from commonplace.note.links import check_length, slug
+from commonplace.note.links import check_length, lead, slug
 from commonplace.note.model import ARCHIVE_PROJECT, TRACE_PROJECT
 from commonplace.query import Query
 from commonplace.text.unicode import sqlite_text

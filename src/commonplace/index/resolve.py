@@ -16,9 +16,9 @@ from typing import NamedTuple
 from commonplace.errors import Ambiguous, NotFound
 from commonplace.index.database import in_snapshot
 from commonplace.index.facets import may_see, quoted
-from commonplace.index.keys import TITLE_CUT, first_line_of, key, lead, root_path
+from commonplace.index.keys import TITLE_CUT, first_line_of, key, root_path
 from commonplace.index.rows import NoteInfo, in_order, infos
-from commonplace.note.links import fold_title, parse_address, slug
+from commonplace.note.links import fold_title, lead, parse_address, slug
 from commonplace.note.model import ARCHIVE_PROJECT, CATEGORY_PROJECT, MEMORY_PROJECTS
 from commonplace.text.tokens import fts_text, words
 from commonplace.text.unicode import sqlite_text

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.index.database import many_changes, merge_words, transaction
 from commonplace.index.rows import get
@@ -31,39 +31,12 @@ Load = Callable[[str], tuple[Note, Stamp] | None]
 Progress = Callable[[int, int], None]
 
 
-@dataclass(frozen=True, slots=True)
-class AddedFile:
-    """A file the index does not know."""
+class Change(NamedTuple):
+    """A file the index knows at `old` (None: not at all), which has this stamp at `path` now (None: it is gone)."""
 
     path: str
-    stamp: Stamp
-
-
-@dataclass(frozen=True, slots=True)
-class ModifiedFile:
-    """A known file with another stamp."""
-
-    path: str
-    stamp: Stamp
-
-
-@dataclass(frozen=True, slots=True)
-class MovedFile:
-    """A known file (same inode, size and time) under another path."""
-
-    path: str
-    old_path: str
-    stamp: Stamp
-
-
-@dataclass(frozen=True, slots=True)
-class RemovedFile:
-    """A known file that is gone."""
-
-    path: str
-
-
-Change = AddedFile | ModifiedFile | MovedFile | RemovedFile
+    stamp: Stamp | None
+    old: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +75,7 @@ def plan(known: dict[str, Values], listing: Listing) -> list[Change]:
         if before is None:
             fresh[path] = bounded(values)
         elif before != values and before != (stamp := bounded(values)):
-            changes.append(ModifiedFile(path, stamp))
+            changes.append(Change(path, stamp, path))
     if listing.unreadable and known:
         folders = tuple(f"{folder}/" if folder else "" for folder in listing.unreadable)
         known = {path: stamp for path, stamp in known.items() if not path.startswith(folders)}
@@ -111,30 +84,22 @@ def plan(known: dict[str, Values], listing: Listing) -> list[Change]:
 
 def plan_file(known: Stamp | None, path: str, stamp: Stamp | None) -> list[Change]:
     """The same for the single note at `path`: `stamp` is that of the file, if it is there."""
-    if stamp is None:
-        return [] if known is None else [RemovedFile(path)]
-    if known is None:
-        return [AddedFile(path, stamp)]
-    return [] if known == stamp else [ModifiedFile(path, stamp)]
+    return [] if known == stamp else [Change(path, stamp, None if known is None else path)]
 
 
 def _with_moves(gone: dict[str, Values], fresh: dict[str, Stamp]) -> list[Change]:
     """Pair a file that is gone with a new one of equal stamp; the rest is removed or added."""
     by_stamp = {values: path for path, values in gone.items()} if fresh else {}
-    moved: list[Change] = []
-    added: list[Change] = []
-    for path, stamp in fresh.items():
-        old = by_stamp.pop(stamp, None)
-        if old is None:
-            added.append(AddedFile(path, stamp))
-        else:
-            del gone[old]
-            moved.append(MovedFile(path, old, stamp))
-    return [*map(RemovedFile, gone), *moved, *sorted(added, key=_age)]
+    found = [Change(path, stamp, by_stamp.pop(stamp, None)) for path, stamp in fresh.items()]
+    moved = [each for each in found if each.old is not None]
+    for each in moved:
+        del gone[each.old]  # type: ignore[arg-type]
+    added = [each for each in found if each.old is None]
+    return [*(Change(path, None, path) for path in gone), *moved, *sorted(added, key=_age)]
 
 
 def _age(change: Change) -> tuple[int, str]:
-    return (0 if isinstance(change, RemovedFile) else change.stamp.mtime_ns, change.path)
+    return (change.stamp.mtime_ns if change.stamp else 0, change.path)
 
 
 def apply(
@@ -165,8 +130,8 @@ def _batches(changes: Sequence[Change]) -> Iterator[Sequence[Change]]:
     while done < len(changes):
         end, size = done, 0
         while end < len(changes) and end - done < BATCH and (end == done or size <= BATCH_BYTES):
-            change = changes[end]
-            size += 0 if isinstance(change, RemovedFile) else change.stamp.size
+            stamp = changes[end].stamp
+            size += stamp.size if stamp else 0
             end += 1
         yield changes[done:end]
         done = end
@@ -178,7 +143,7 @@ def _read_ahead(
     files: Files | None,
 ) -> Iterator[Iterator[dict[str, Prepared]]]:  # fmt: skip
     """What other processes read of the new files of each batch, by path; nothing where they are few."""
-    added = [[each.path for each in batch if isinstance(each, AddedFile)] for batch in batches]
+    added = [[each.path for each in batch if each.old is None] for batch in batches]
     if files is None or sum(map(len, added)) < MANY_NEW:
         yield iter(())
         return
@@ -198,7 +163,7 @@ def _apply_batch(
     they are `prepared` and their files are the same still."""
     from commonplace.index import writer  # 8 ms, and most calls find nothing new
 
-    added = [each.path for each in changes if isinstance(each, AddedFile)]
+    added = [each.path for each in changes if each.old is None]
     if len(added) < max(_MANY, len(changes)) or writer.holds_any(db, project, added):
         for change in changes:
             _apply(db, project, change, load, result)
@@ -220,33 +185,30 @@ def _apply_batch(
 def _apply(db: sqlite3.Connection, project: str, change: Change, load: Load, result: Result) -> None:
     from commonplace.index import writer
 
-    if isinstance(change, RemovedFile):
-        if load(change.path) is None and writer.remove(db, project, change.path):
-            result.removed += 1
-        return
-    loaded = load(change.path)
+    path, _, old = change
+    loaded = load(path)
     row = None
-    if isinstance(change, MovedFile):
-        old = get(db, project, change.old_path)
-        if old is not None and loaded is not None and old.etag == loaded[0].etag:
-            row = old.row  # a row's text never changes
-            loaded[0].provenance = old.provenance
-        writer.remove(db, project, change.old_path)
+    if old is not None and old != path:
+        before = get(db, project, old)
+        if before is not None and loaded is not None and before.etag == loaded[0].etag:
+            row = before.row  # a row's text never changes
+            loaded[0].provenance = before.provenance
+        writer.remove(db, project, old)
     if loaded is None:
-        writer.remove(db, project, change.path)
+        result.removed += writer.remove(db, project, path) and change.stamp is None
+        return
+    if change.stamp is None:
         return
     note, stamp = loaded
-    if isinstance(change, ModifiedFile):
-        known = get(db, project, change.path)
-        if known is not None and known.etag == note.etag and known.mtime_ns == stamp.mtime_ns:
-            writer.touch(db, project, change.path, stamp)
+    if old == path and (known := get(db, project, path)) is not None and known.etag == note.etag:
+        if known.mtime_ns == stamp.mtime_ns:
+            writer.touch(db, project, path, stamp)
             return
-        if known is not None and known.etag == note.etag:
-            note.provenance = known.provenance
+        note.provenance = known.provenance
     writer.put(db, note, stamp, row=row)
-    if isinstance(change, AddedFile):
+    if old is None:
         result.added += 1
-    elif isinstance(change, MovedFile):
-        result.moved += 1
-    else:
+    elif old == path:
         result.modified += 1
+    else:
+        result.moved += 1

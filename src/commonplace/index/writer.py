@@ -21,9 +21,10 @@ from commonplace.clock import microseconds
 from commonplace.index import entity_queries, features, validity
 from commonplace.index.facets import facet_text, project_ids
 from commonplace.index.features import STEMMED
-from commonplace.index.keys import first_line_of, key, keys_of, lead, link_key
+from commonplace.index.keys import first_line_of, key, keys_of, link_key
 from commonplace.index.listing import folds_to_ascii
 from commonplace.index.rows import FIRST_PASSAGE
+from commonplace.note.links import lead
 from commonplace.note.model import GLOBAL, Note, Provenance, Relation
 from commonplace.store.base import Stamp
 from commonplace.text.tokens import fts_text, passages, runs, tokens

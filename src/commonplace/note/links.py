@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from functools import cache
+from functools import cache, lru_cache
 
 from commonplace.errors import InvalidInput, OutsideError
 from commonplace.note.model import ARCHIVE_PROJECT
@@ -91,6 +91,7 @@ def permalink_for(project: str, path: str) -> str:
     return f"{lead(project)}/{slug(path) or UNTITLED}"
 
 
+@lru_cache(maxsize=256)  # asked for each note that is read or found
 def lead(project: str) -> str:
     """What derived permalinks of a project begin with, before the `/`."""
     return "archive" if project == ARCHIVE_PROJECT else slug(project) or project.lower()

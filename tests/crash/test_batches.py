@@ -277,6 +277,32 @@ def test_what_is_staged_is_on_disk_before_anybody_else_sees_it(tmp_path):
 
 
 @pytest.mark.promise("issue-batches")
+def test_a_call_that_waited_sees_what_was_on_disk_before_it_and_does_not_look_again(tmp_path, monkeypatch):
+    with open_memory(tmp_path / "home") as memory:
+        memory.write(Draft("first", title="First"))
+        looks, replies = [], []
+        look = memory.engine.freshness._update
+        monkeypatch.setattr(memory.engine.freshness, "_update", lambda *args: (looks.append(1), look(*args))[1])
+
+        def late() -> None:
+            caller = memory.as_caller("a", "mcp")
+            replies.append(caller.in_turn(lambda: caller.edit("notes/by-hand", Append("added")).note.title))
+
+        def write() -> None:
+            (tmp_path / "home" / "notes" / "By hand.md").write_text("# By hand\n")
+            writer.start()
+            while not memory.engine.guard.may_stage:
+                threading.Event().wait(0.001)
+            memory.write(Draft("one", title="One"))
+
+        writer = threading.Thread(target=late)
+        memory.in_turn(write)
+        writer.join(SECONDS)
+        assert (replies, len(looks)) == (["By hand"], 1)
+        assert memory.read("notes/by-hand").text.rstrip().endswith("added")
+
+
+@pytest.mark.promise("issue-batches")
 def test_a_verb_that_reads_a_staged_file_finds_it(tmp_path):
     with open_memory(tmp_path / "home") as memory:
         memory.write(Draft("old", title="Old"))

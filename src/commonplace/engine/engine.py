@@ -201,6 +201,12 @@ class Engine:
 
         if self.freshness.is_current and not (whole and self.freshness.late):
             return Result()
+        if not whole and self.settings.url is None and self.freshness.has_seen(self.guard.asked):
+            self.freshness.retire_expired()
+            self.freshness.is_current = self._depth > 0
+            if not self._depth:
+                self.index.unpin()
+            return Result()
         self.reload_config()
         try:
             if self._is_writing:

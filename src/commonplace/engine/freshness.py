@@ -68,6 +68,7 @@ class Freshness:
         self._roots: dict[str, _Identity] = {}
         self._pending: set[str] = set(self.stores)
         self._openings = 0
+        self._looked = 0.0
         self._troubles: dict[str, list[str]] = {}
         self._skipped: dict[tuple[str, str], Stamp] = {}
         self.late: dict[str, Iterator[None]] = {}
@@ -92,6 +93,7 @@ class Freshness:
     def forget(self, *, whole: bool = False) -> None:
         """Look at every file next time; with `whole` no project may be late then."""
         self._must_be_whole |= whole
+        self._looked = 0.0
         self._pending = set(self.stores)
         self.is_current = False
         self.close()
@@ -112,6 +114,13 @@ class Freshness:
         troubles = [text for name in sorted(self._troubles) for text in self._troubles[name]]
         return troubles + late + [each for each in (self.behind, self.elsewhere) if each]
 
+    def has_seen(self, moment: float) -> bool:
+        """Whether the index shows what was on disk at `moment` (time.monotonic), as another call has looked since."""
+        if moment >= self._looked or self.behind:
+            return False
+        self._index.pin()
+        return self._index.openings == self._openings
+
     def update(self, progress: Progress | None = None, *, is_locked: bool = False, whole: bool = False) -> Result:
         """Make the index show every change on disk; unless `whole`, projects may be late. Returns what it found.
 
@@ -119,7 +128,7 @@ class Freshness:
         """
         from commonplace.index.sync import Result
 
-        result = Result()
+        result, begun, self._looked = Result(), time.monotonic(), 0.0
         whole = whole or self._must_be_whole
         if whole and self.late:
             self.close()
@@ -131,7 +140,7 @@ class Freshness:
                 self.close()
             self._pending = set(self.stores)  # the system tells a change once: look at everything next time
             raise
-        self.behind = ""
+        self._looked, self.behind = begun, ""
         return result
 
     def _update(self, result: Result, progress: Progress | None, patience: float, whole: bool) -> None:

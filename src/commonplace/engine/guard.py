@@ -7,6 +7,7 @@ anything else settles what is staged first, so nobody is shown what may still fa
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -50,6 +51,9 @@ class Guard(ThreadLock):
         self._batch: _Batch | None = None
         self.waiting = 0
         """How many wait to come in with a change."""
+        self.asked = math.inf
+        """When the call inside asked to come in (time.monotonic), if it makes one change: what others looked at since
+        then it need not look at again."""
         self._may_repeat = self._has_part = False
 
     def __enter__(self) -> None:
@@ -79,6 +83,7 @@ class Guard(ThreadLock):
             return work()
 
     def _together(self, work: Callable[[], T]) -> T:
+        asked = time.monotonic()
         with self._counting:
             self.waiting += 1
         try:
@@ -88,11 +93,11 @@ class Guard(ThreadLock):
                 self.waiting -= 1
         batch = None
         try:
-            self._may_repeat, self._has_part = True, False
+            self._may_repeat, self._has_part, self.asked = True, False, asked
             return work()
         finally:
             try:
-                self._may_repeat, batch = False, self._batch
+                self._may_repeat, self.asked, batch = False, math.inf, self._batch
                 if batch is not None and (not self.waiting or self._is_full(batch)):
                     with suppress(Again, CommonplaceError):
                         self.settle()

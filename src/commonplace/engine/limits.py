@@ -45,11 +45,11 @@ class DayUse:
         begins = self._begins
         if history.last == self._last:
             return self._agents
-        last, self._last = self._last, history.last
         for change in history.changes():
-            if change.number <= last or parse_stamp(change.time) < begins:
+            if change.number <= self._last or parse_stamp(change.time) < begins:
                 break
             self._add(change)
+        self._last = history.last
         return self._agents
 
     def count(self, change: Change) -> None:

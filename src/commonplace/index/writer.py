@@ -116,13 +116,13 @@ def put(db: sqlite3.Connection, note: Note, stamp: Stamp, *, row: int | None = N
     The row is new and the highest, unless `row` is given (a moved file keeps its place in the
     order of change). A derived permalink may get a number: `_claimed`.
     """
-    wanted, own = sqlite_text(note.permalink), note.own_permalink
+    path, wanted, own = sqlite_text(note.path), sqlite_text(note.permalink), note.own_permalink
     project, next_row, is_known, is_taken = (
-        db.execute(_AROUND, (note.project, note.path, wanted)).fetchone()
+        db.execute(_AROUND, (note.project, path, wanted)).fetchone()
         or (project_id(db, note.project), _next_row(db), None, False)
     )  # fmt: skip
-    _forget_expired(db, note.project, note.path)
-    old = _read(db, project, note.path) if is_known else None
+    _forget_expired(db, note.project, path)
+    old = _read(db, project, path) if is_known else None
     if old is not None:
         _take_out(db, note.project, old)
     stays = old is not None and bool(old.own) == own and (old.base or old.permalink) == wanted

@@ -66,15 +66,9 @@ class FolderStore:
 
     def is_note(self, path: str) -> bool:
         """Whether a file of this name would be a note: contract 000b, 1."""
-        folder, _, name = path.rpartition("/")
-        return self._is_note_name(name) and not any(
-            part.startswith(".") or part in SKIPPED_FOLDERS for part in folder.split("/")
-        )
-
-    def _is_note_name(self, name: str) -> bool:
-        if name.startswith("."):
+        if path.startswith(".") or "/." in path or not SKIPPED_FOLDERS.isdisjoint(path.split("/")[:-1]):
             return False
-        return self._every_text or name.lower().endswith(NOTE_SUFFIXES)
+        return self._every_text or path.lower().endswith(NOTE_SUFFIXES)
 
     def list(self, below: str = "") -> Listing:
         """Every note file, or those of one folder, with its stamp. A folder that cannot be read is named in

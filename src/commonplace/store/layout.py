@@ -49,7 +49,7 @@ class Layout:
         self.journal = self.private / "history" / "journal.jsonl"
         self.objects = self.private / "history" / "objects"
         names = (*BUILT_IN_PROJECTS, ARCHIVE_PROJECT, TRACE_PROJECT)
-        self._built_in = {name: self.project(name) for name in names}
+        self._built_in = {name: root / name.removeprefix(".") for name in names}
 
     def pending_of(self, agent: str) -> Path:
         """The list of the reminders of one agent; `agent` is a valid name."""
@@ -69,10 +69,6 @@ class Layout:
     def indexes(self) -> list[Path]:
         """The index files there are, those of other processes included."""
         return sorted(self.private.glob("index*.db"))
-
-    def project(self, name: str) -> Path:
-        """The folder of a built-in project, or of the archive."""
-        return self.root / name.removeprefix(".")
 
     def built_in(self) -> Mapping[str, Path]:
         """Every built-in project with its folder, the archive and the traces of sessions."""

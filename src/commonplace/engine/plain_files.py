@@ -90,9 +90,7 @@ class Files:
     def itself(self, path: str) -> PathInfo:
         """What lies at `path`, a symlink not followed."""
         place = self._place(path)
-        if not self._shows(place):
-            return PathInfo("missing", place.path)
-        return place
+        return place if self._shows(place) else PathInfo("missing", place.path)
 
     def _follow(self, place: PathInfo) -> PathInfo:
         return self._inside(self._store.follow(place))
@@ -171,19 +169,17 @@ class Files:
         def write(change: Transaction) -> None:
             raw = self._place(path)
             place = self._follow(raw)
-            taken = place.kind in ("folder", "other") or (raw.kind == "link" and place.kind == "missing")
-            if taken or not path:
-                raise Exists(path)
-            old = None
             if place.kind == "file":
                 if not self._seen(place.path):
                     raise Unusable(path)
                 if not overwrite:
                     raise Exists(path)
-                old = self._store.read(place.path)
+                self._put(change, place.path, text, self._store.read(place.path))
+            elif place.kind != "missing" or raw.kind == "link" or not path:
+                raise Exists(path)
             else:
                 self._check_parents(path)
-            self._put(change, place.path if old else self._target(place.path), text, old)
+                self._put(change, self._target(place.path), text, None)
 
         self._change("create", write)
 
@@ -202,13 +198,11 @@ class Files:
         """Write a file; the change is listed under its scope. Raises InvalidInput for a scope the caller does not
         see."""
         data = text.encode()
-        scope = new_scope(self._session, data, old.data if old else None)
-        change.put(self._project, path, data, old=old, scope=scope)
+        change.put(self._project, path, data, old=old, scope=new_scope(self._session, data, old.data if old else None))
 
     def _check_parents(self, path: str) -> None:
         """Each folder on the way must be a folder or missing."""
-        nearest = self._nearest(path)
-        if nearest.kind != "folder":
+        if (nearest := self._nearest(path)).kind != "folder":
             raise NotADirectory(nearest.path)
 
     def put(self, plan: Plan, verb: str, details: dict[str, Any] | None = None) -> Change | None:
@@ -304,9 +298,11 @@ class Files:
             elif there != "missing":
                 raise Unusable(to)
             else:
-                old = self._store.read(each.path) if each.kind == "file" else None
-                scope = scope_of(old.data) if old else GLOBAL
-                change.move(self._project, each.path, to, old=old, scope=scope)
+                self._move(change, each, to)
+
+    def _move(self, change: Transaction, place: PathInfo, to: str) -> None:
+        old = self._store.read(place.path) if place.kind == "file" else None
+        change.move(self._project, place.path, to, old=old, scope=scope_of(old.data) if old else GLOBAL)
 
     def rename(self, path: str, to: str) -> None:
         """Move a file, link or folder to a free place. Raises Exists, NotFound, InvalidInput (into itself)."""
@@ -324,14 +320,10 @@ class Files:
             target_path = self._target(self._path(to))
             if target_path.startswith(f"{source.path}/"):
                 raise InvalidInput("a folder cannot go inside itself.")
-            old, scope = None, "global"
-            if source.kind == "file":
-                old = self._store.read(source.path)
-                scope = scope_of(old.data)
             if source.kind == "folder" and (is_hidden or not self._is_all_shown(source)):
                 self._move_shown(change, source, target_path)
             else:
-                change.move(self._project, source.path, target_path, old=old, scope=scope)
+                self._move(change, source, target_path)
             change.about = (self._project, source.path + ("/" if source.kind == "folder" else ""))
 
         self._change("move", move)
@@ -345,14 +337,11 @@ class Files:
 
     def _target(self, path: str) -> str:
         """`path`, whose way was checked, with the folder links on it resolved, as far as it exists."""
-        parent, _, name = path.rpartition("/")
-        missing = [name]
+        parent, _, rest = path.rpartition("/")
         while parent and self._store.place(parent).kind == "missing":
             parent, _, name = parent.rpartition("/")
-            missing.insert(0, name)
-        if not parent:
-            return "/".join(missing)
-        return "/".join([self._store.follow(self._store.place(parent)).path, *missing])
+            rest = f"{name}/{rest}"
+        return f"{self._store.follow(self._store.place(parent)).path}/{rest}" if parent else rest
 
 
 class NotADirectory(CommonplaceError):

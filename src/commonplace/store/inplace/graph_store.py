@@ -111,6 +111,7 @@ class LineEdit:
 
     def drop_relations(self, relations: Sequence[graph_lines.GraphRelation]) -> None:
         """Remove all copies of relations."""
+        self.verb = "delete"
         self.lines |= dict.fromkeys((line for each in relations for line in self._lines_of(each)), b"")
 
     def remove_entities(self, names: Sequence[str]) -> None:

@@ -30,7 +30,6 @@ from commonplace.store.path_guard import open_folder
 
 _TEMP = re.compile(re.escape(TEMP_PREFIX) + r"(\d+)-")
 _REBUILD = "rebuild it from the notes"
-_LEFT = "left behind by a program that ended"
 _WARNING_LEVELS = {
     "bad_frontmatter": "warning", "category_differs": "info", "not_utf8": "warning", "partly_read": "info",
 }  # fmt: skip
@@ -147,9 +146,9 @@ def _duplicates(memory: ReadVerbs) -> list[Finding]:
     found = []
     for infos in memory.index.notes.duplicates().values():
         seen = [info for info in infos if memory.sees(info.scope)]
-        if len(seen) > 1:
-            text = f"id {seen[0].id} is used by another note too"
-            found += [Finding("error", "duplicate_id", f"{info.project}/{info.path}", text) for info in seen]
+        for info in seen if len(seen) > 1 else ():
+            text = f"id {info.id} is used by another note too"
+            found.append(Finding("error", "duplicate_id", f"{info.project}/{info.path}", text))
     return found
 
 
@@ -213,27 +212,20 @@ def _lock(engine: Engine) -> list[Finding]:
 
 def _temps(engine: Engine) -> list[Finding]:
     """Temporary files of processes that are no more: in the projects, and beside the files of the home."""
-    found = []
-    for name in sorted(os.listdir(engine.layout.root)):
-        match = HOME_TEMP.fullmatch(name)
-        if match and not is_alive(int(match[1])):
-            found.append(Finding("warning", "stale_temp", name, _LEFT, "remove it"))
+    found = [(name, HOME_TEMP.fullmatch(name)) for name in sorted(os.listdir(engine.layout.root))]
     for name, store in engine.stores.items():
         for folder, folders, files in os.walk(store.root):
             folders[:] = [each for each in folders if not each.startswith(".") and each not in SKIPPED_FOLDERS]
-            for each in files:
-                match = _TEMP.match(each)
-                if match and not is_alive(int(match[1])):
-                    path = os.path.relpath(os.path.join(folder, each), store.root)
-                    found.append(Finding("warning", "stale_temp", f"{name}/{path}", _LEFT, "remove it"))
-    return found
+            shown = os.path.normpath(os.path.join(name, os.path.relpath(folder, store.root)))
+            found += [(f"{shown}/{each}", _TEMP.match(each)) for each in files]
+    left = [path for path, match in found if match and not is_alive(int(match[1]))]
+    return [Finding("warning", "stale_temp", path, "left behind by a program that ended", "remove it") for path in left]
 
 
 def _permissions(engine: Engine) -> list[Finding]:
     mode = stat.S_IMODE(os.stat(engine.layout.root).st_mode)
-    if mode & 0o077 == 0:
-        return []
-    return [Finding("warning", "permissions", ".", f"others can read the home (mode {mode:o})", "set its mode to 700")]
+    found = Finding("warning", "permissions", ".", f"others can read the home (mode {mode:o})", "set its mode to 700")
+    return [found] if mode & 0o077 else []
 
 
 def repair(memory: ReadVerbs, findings: list[Finding]) -> None:

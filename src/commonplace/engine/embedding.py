@@ -128,12 +128,9 @@ class Embedding:
         progress: Callable[[int, int], None] | None = None, thorough: bool = False,
     ) -> int:  # fmt: skip
         """Embed passages that wait, for about `seconds`. Returns how many are done: 0 = none waits, there is no model,
-        or another process is at it.
-
-        The guard is released between batches. `progress` is called with (done, total). `thorough`: every note is
-        looked at, another process is waited for, and no vector of a text that is gone stays. Raises NoModel (the
-        model cannot be loaded), NoAnswer, StorageError.
-        """
+        or another process is at it. The guard is released between batches. `progress` is called with (done, total).
+        `thorough`: every note is looked at, another process is waited for, and no vector of a text that is gone stays.
+        Raises NoModel (the model cannot be loaded), NoAnswer, StorageError."""
         vectors = self.vectors
         if vectors is None:
             return 0

@@ -116,8 +116,10 @@ class Erasure:
             plan = Plan(self.engine.home.history.last, observation)
             for ref in refs:
                 self._add_ref(plan, ref)
-            if observation is not None:
-                self._check_observed(plan)
+            for place in plan.places if observation is not None else ():
+                said = self.memory.observations(place[:2])
+                if not any(observation in (each.text, each.content) for each in said):
+                    raise InvalidInput(f'{place[0]}/{place[1]} has no observation "{observation}".')
             self._add_selected(plan, agent, project, source)
             trail = self._follow(plan)
             if observation is None and (made := self._reminders_of(plan)):
@@ -149,12 +151,6 @@ class Erasure:
         mentions += [each for each in found.mentions if each not in mentions]
         return Erased(names, changes, texts, found.files, found.bytes, tuple(found.remains), tuple(mentions))
 
-    def _check_observed(self, plan: Plan) -> None:
-        for project, path, _ in plan.places:
-            said = self.memory.observations((project, path))
-            if not any(plan.observation in (each.text, each.content) for each in said):
-                raise InvalidInput(f'{project}/{path} has no observation "{plan.observation}".')
-
     def _add_ref(self, plan: Plan, ref: Ref) -> None:
         """Add what a reference names: a note, a plain file, an entry of a JSON file, or what the history knows."""
         if isinstance(ref, str) and (row := _ROW.fullmatch(ref)):
@@ -163,12 +159,8 @@ class Erasure:
         info = self._note_of(ref)
         if info is not None:
             self._add_note(plan, info)
-        elif isinstance(ref, str):
-            place = self.memory.locate(ref)
-            if not self._add_file(plan, place):
-                self._gone[place] = ref
-        else:
-            raise NotFound(str(ref), "the memory")
+        elif isinstance(ref, str) and not self._add_file(plan, place := self.memory.locate(ref)):
+            self._gone[place] = ref
 
     def _note_of(self, ref: Ref) -> NoteInfo | None:
         """The note there is under a reference. Raises Ambiguous."""

@@ -251,25 +251,20 @@ class Ingested:
 
     def _removed(self) -> Iterator[tuple[dict[str, Any], str]]:
         """Header and content of every text the history holds of a memory that was removed."""
-        history = self.engine.home.history
-        done: set[str] = set()
+        history, done = self.engine.home.history, set[str]()
         for change in history.changes():
-            for digest, path in self._removals(change):
-                if digest not in done:
-                    done.add(digest)
+            here = [each for each in change.files if each.project in MEMORY_PROJECTS]
+            put = {each.path.rpartition("/")[2] for each in here if each.do == "put"}
+            for each in here:
+                is_moved = each.path.rpartition("/")[2] in put
+                if each.do != "remove" or is_moved or not (each.kept and each.old and self.memory.sees(each.scope)):
+                    continue
+                if each.old not in done:
+                    done.add(each.old)
                     with suppress(NotFound, StorageError, ValueError):  # damaged, or no memory
-                        text = history.text(digest, path).decode()
+                        text = history.text(each.old, each.path).decode()
                         yaml_text, body_at = frontmatter.split(text)
                         yield frontmatter.parse(yaml_text or ""), text[body_at:].removesuffix("\n")
-
-    def _removals(self, change: Change) -> Iterator[tuple[str, str]]:
-        """Digest and path of the memories a change removed; one that went to another folder is not gone."""
-        here = [each for each in change.files if each.project in MEMORY_PROJECTS]
-        put = {each.path.rpartition("/")[2] for each in here if each.do == "put"}
-        for each in here:
-            is_moved = each.path.rpartition("/")[2] in put
-            if each.do == "remove" and each.kept and each.old and not is_moved and self.memory.sees(each.scope):
-                yield each.old, each.path
 
     @verb
     def store(self, batches: Sequence[Sequence[Record]], known: IngestedTexts, advance: Callable[[int], None]) -> int:

@@ -42,11 +42,8 @@ class DayUse:
                 to_utc(datetime.combine(each, time()), settings.zone) for each in (day, day + timedelta(days=1))
             )
             self._last, self._agents = 0, {}
-        begins = self._begins
-        if history.last == self._last:
-            return self._agents
-        for change in history.changes():
-            if change.number <= self._last or parse_stamp(change.time) < begins:
+        for change in history.changes() if history.last != self._last else ():
+            if change.number <= self._last or parse_stamp(change.time) < self._begins:
                 break
             self._add(change)
         self._last = history.last

@@ -173,8 +173,7 @@ class LinkVerbs(ReadVerbs):
         self, infos: Sequence[NoteInfo], by_row: dict[int, NoteInfo], wanted: dict[int, list[str]]
     ) -> ResolvedLinks:
         """Add to `wanted` (row -> ids) a link both ways for each wikilink of a memory that leads to another one."""
-        plan = ResolvedLinks([], 0, 0, [])
-        gained: set[int] = set()
+        plan, gained = ResolvedLinks([], 0, 0, []), set[int]()
         place = {info.row: number for number, info in enumerate(infos)}
         leading = self.index.links.resolved_links_of(sorted(by_row), self.agent)
         for row, name, reached in sorted(leading, key=lambda each: place[each[0]]):

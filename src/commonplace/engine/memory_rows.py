@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +42,6 @@ def contents(memory: ReadVerbs, infos: Sequence[NoteInfo]) -> list[str]:
 
 def record(memory: ReadVerbs, each: Note | NoteInfo, content: str) -> dict[str, Any]:
     """The `memory` object of JSON answers: fixed keys in their order, then the further ones that are set."""
-    created, changed = _time(each.created), _time(each.changed)
     row = {
         "id": each.id,
         "content": content,
@@ -51,8 +51,8 @@ def record(memory: ReadVerbs, each: Note | NoteInfo, content: str) -> dict[str, 
         "scope": each.scope,
         "tags": list(each.tags),
         "source": each.source,
-        "created_at": created,
-        "updated_at": _time(each.updated) if each.updated else changed,
+        "created_at": _time(each.created),
+        "updated_at": _time(each.updated or each.changed),
         "expires_at": _time(each.expires) if each.expires else None,
         "access_count": each.access_count,
         "links": visible_links(memory, each.links),
@@ -93,15 +93,12 @@ def read_record(memory: ReadVerbs, info: NoteInfo) -> dict[str, Any]:
 
 def visible_links(memory: ReadVerbs, links: Iterable[str]) -> list[str]:
     """The ids of `links` without those of memories the caller may not see."""
-    if memory.agent is None:
-        return list(links)
     shown = []
     for each in links:
-        try:
-            memory.memory_id(each)
-        except NotFound:
-            continue
-        shown.append(each)
+        with suppress(NotFound):
+            if memory.agent is not None:
+                memory.memory_id(each)
+            shown.append(each)
     return shown
 
 
@@ -113,15 +110,12 @@ def complaint(error: NotFound | Ambiguous) -> str:
 
 
 def _further(key: str, value: Any) -> Any:
-    if value in (None, "", []):
-        return None
-    if key in _LISTS:
+    if key in _LISTS and value not in (None, "", []):
         return [str(item) for item in value] if isinstance(value, list) else [str(value)]
-    if key in _TIMES:
-        try:
+    if key in _TIMES and value not in (None, "", []):
+        with suppress(ValueError, OverflowError):
             return stamp(parse_stamp(str(value)))
-        except (ValueError, OverflowError):
-            return str(value)
+        return str(value)
     return value
 
 

@@ -94,15 +94,10 @@ class Overview:
 
     def _pending(self) -> list[tuple[NoteInfo, datetime | None]]:
         """Reminders still to fire with their time, the next one first, undated ones last."""
-        dated: list[tuple[NoteInfo, datetime]] = []
-        undated: list[tuple[NoteInfo, datetime | None]] = []
-        for info in self.engine.index.notes.reminders():
-            reminder = Reminder.of(info.header)
-            if reminder.is_undated:
-                undated.append((info, None))
-            elif reminder.is_waiting and reminder.due is not None:
-                dated.append((info, reminder.due))
-        return [*sorted(dated, key=lambda each: (each[1], each[0].id)), *undated]
+        every = [(info, Reminder.of(info.header)) for info in self.engine.index.notes.reminders()]
+        dated = [(info, each.due) for info, each in every if each.is_waiting and each.due and not each.is_undated]
+        return [*sorted(dated, key=lambda each: (each[1], each[0].id)),
+                *((info, None) for info, each in every if each.is_undated)]  # fmt: skip
 
     def _line(self, info: NoteInfo, lead: str) -> str:
         text = first_line(content_of(self.memory, info)).lstrip("#").strip()
@@ -156,8 +151,7 @@ class Pending:
         return self.engine.layout.pending_of(agent) if agent != scope and is_agent(agent) else None
 
     def _text(self, part: Sequence[tuple[NoteInfo, Reminder]]) -> str:
-        zone = self.engine.settings.reading_zone
-        rows = []
+        zone, rows = self.engine.settings.reading_zone, []
         for number, (info, reminder) in enumerate(part, 1):
             due = reminder.shown_due
             when = f"{due.astimezone(zone):%Y-%m-%d %H:%M}" if due else "no date"

@@ -97,9 +97,7 @@ class Files:
     def itself(self, path: str) -> PathInfo:
         """What lies at `path`, a symlink not followed."""
         place = self._place(path)
-        if not self._shows(place):
-            return PathInfo("missing", place.path)
-        return place
+        return place if self._shows(place) else PathInfo("missing", place.path)
 
     def _follow(self, place: PathInfo) -> PathInfo:
         return self._inside(self._store.follow(place))
@@ -206,8 +204,7 @@ class Files:
         """Write a file; the change is listed under its scope. Raises InvalidInput for a scope the caller does not
         see."""
         data = text.encode()
-        scope = new_scope(self._session, data, old.data if old else None)
-        change.put(self._project, path, data, old=old, scope=scope)
+        change.put(self._project, path, data, old=old, scope=new_scope(self._session, data, old.data if old else None))
 
     def put(self, plan: Plan, verb: str, details: dict[str, Any] | None = None) -> Change | None:
         """Write whole files as one change, the first being what it is about; None when there are none. `plan` runs
@@ -300,9 +297,11 @@ class Files:
             elif there != "missing":
                 raise Unusable(to)
             else:
-                old = self._store.read(each.path) if each.kind == "file" else None
-                scope = scope_of(old.data) if old else GLOBAL
-                change.move(self._project, each.path, to, old=old, scope=scope)
+                self._move(change, each, to)
+
+    def _move(self, change: Transaction, place: PathInfo, to: str) -> None:
+        old = self._store.read(place.path) if place.kind == "file" else None
+        change.move(self._project, place.path, to, old=old, scope=scope_of(old.data) if old else GLOBAL)
 
     def rename(self, path: str, to: str) -> None:
         """Move a file, link or folder to a free place. Raises Exists, NotFound, InvalidInput (into itself)."""
@@ -319,14 +318,10 @@ class Files:
             target_path = self._free_path(to)
             if target_path.startswith(f"{source.path}/"):
                 raise InvalidInput("a folder cannot go inside itself.")
-            old, scope = None, "global"
-            if source.kind == "file":
-                old = self._store.read(source.path)
-                scope = scope_of(old.data)
             if source.kind == "folder" and (is_hidden or not self._is_all_shown(source)):
                 self._move_shown(change, source, target_path)
             else:
-                change.move(self._project, source.path, target_path, old=old, scope=scope)
+                self._move(change, source, target_path)
             change.about = (self._project, source.path + ("/" if source.kind == "folder" else ""))
 
         self._change("move", move)

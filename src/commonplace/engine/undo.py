@@ -97,8 +97,7 @@ class Undo:
         step = self._steps.get((project, path))
         if step is None:
             return locations.read_or_none(store, path)
-        is_there = step.do == "put" and step.data is not None
-        return replace(as_file(step.data), etag=sha256(step.data)) if is_there and step.data else None
+        return replace(as_file(step.data), etag=sha256(step.data)) if step.do == "put" and step.data else None
 
     def _refuse_foreign(self, moved: Touched) -> None:
         """A folder that holds notes the caller may not see is not theirs to move back."""
@@ -128,12 +127,11 @@ class Undo:
             step = self._transaction.add(do, each.project, path, store=store, scope=each.scope, **more)
             if do in ("put", "remove"):
                 self._steps[each.project, path] = step
-            return
-        if do == "remove" and before.old is None:  # made and removed again within what is taken back
+        elif do == "remove" and before.old is None:  # made and removed again within what is taken back
             self._transaction.steps.remove(before)
             del self._steps[each.project, path]
-            return
-        before.do, before.data = do, more.get("data")  # an earlier change of the same file: its older text counts
+        else:
+            before.do, before.data = do, more.get("data")  # an earlier change of the same file: its older text counts
 
     def _add_inverse(self, each: Touched) -> None:
         store = self._store(each)
@@ -170,11 +168,9 @@ class Undo:
     def _is_left_empty(self, store: FolderStore, each: Touched) -> bool:
         """Whether the folder the change made holds nothing but what the steps so far take away."""
         full = os.path.join(store.root, each.path)
-        if not os.path.isdir(full):
-            return False
         leaving = (one for one in self._transaction.steps if one.root == store.root)
         gone = {one.path for one in leaving if one.do not in ("put", "mkdir", "symlink")}
-        return {f"{each.path}/{name}" for name in os.listdir(full)} <= gone
+        return os.path.isdir(full) and {f"{each.path}/{name}" for name in os.listdir(full)} <= gone
 
     def _expect_there(self, store: FolderStore, each: Touched, path: str, etag: str | None) -> File | None:
         """The file as the change left it at `path`; a moved folder (no etag) must just be there."""
@@ -265,7 +261,5 @@ def concerns(change: Change, place: Location) -> bool:
 
 def _reaches(each: Touched, path: str) -> bool:
     """Whether a step touched the file at `path`: itself, or with a folder above it."""
-    if path in (each.path, each.to):
-        return True
     is_folder = each.do == "move" and each.old is None
-    return is_folder and (path.startswith(f"{each.path}/") or path.startswith(f"{each.to}/"))
+    return path in (each.path, each.to) or (is_folder and path.startswith((f"{each.path}/", f"{each.to}/")))

@@ -111,6 +111,7 @@ class LineEdit:
 
     def drop_relations(self, relations: Sequence[graph_lines.GraphRelation]) -> None:
         """Remove all copies of relations."""
+        self.verb = "delete"
         self.lines |= dict.fromkeys((line for each in relations for line in self._lines_of(each)), b"")
 
     def remove_entities(self, names: Sequence[str]) -> None:
@@ -407,21 +408,17 @@ class GraphStore:
         return [path for name in order for path in self._paths_of(name)]
 
     def folders(self) -> Iterator[str]:
-        """None to watch: `version` is looked at before each call."""
-        return iter(())
+        return iter(())  # `version` is looked at before each call
 
     def is_note(self, path: str) -> bool:
-        """Whether an entity may lie at `path`."""
         return path.endswith(_SUFFIX) and "/" not in path
 
     def stamp(self, path: str) -> Stamp | None:
-        """The stamp of the entity at `path`, None when there is none."""
         self.fresh()
         entity = self.entity(path)
         return None if entity is None else self._stamp_of(entity)
 
     def read(self, path: str) -> File:
-        """The note of the entity at `path`. Raises NotFound."""
         self.fresh()
         file = self._note(path)
         if file is None:
@@ -429,21 +426,18 @@ class GraphStore:
         return file
 
     def place(self, path: str) -> PathInfo:
-        """What lies at `path`: the project itself, an entity's note or nothing."""
         if not path:
             return PathInfo("folder", "")
         file = self._note(path)
         return PathInfo("missing", path) if file is None else PathInfo("file", path, len(file.data))
 
     def version(self) -> Stamp | None:
-        """The file's stamp now, None when there is no file."""
         try:
             return self._file.stamp()
         except OSError as error:
             raise StorageError(self._file.name, reason(error)) from None
 
     def trouble(self) -> str:
-        """Why the entities cannot be listed now, "" when they can."""
         try:
             self.fresh()
         except CommonplaceError as error:
@@ -453,11 +447,9 @@ class GraphStore:
         return ""
 
     def check_writable(self) -> None:
-        """Raises ReadOnlyProject: entities are changed by the graph's verbs only."""
         raise ReadOnlyProject(self.name, self._file.name)
 
     def list(self, below: str = "") -> Listing:
-        """Every entity, in the file's order; there are no folders."""
         self.fresh()
         found = Listing()
         for name, numbers in self.named.items() if not below else ():

@@ -210,7 +210,7 @@ def _rename(files: Files, args: Arguments) -> str:
     return f"Successfully renamed {old} to {new}"
 
 
-_COMMANDS = {"str_replace": _str_replace, "insert": _insert, "delete": _delete, "rename": _rename}
+_COMMANDS = {run.__name__[1:]: run for run in (_str_replace, _insert, _delete, _rename)}
 
 
 def _line_range(value: Any) -> tuple[int, int] | None:

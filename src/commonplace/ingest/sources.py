@@ -10,7 +10,6 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -115,6 +114,7 @@ class Tree:
 
 
 LONGEST_START = 5000
+_ALIASES = ("aliases", "alias")
 _CLAUDE_MEMORY = re.compile(r"projects/(?:.*/)?memory/[^/]+\.md").fullmatch
 _LOGSEQ_PROPERTY = re.compile(r"[ \t]*(?:[-*][ \t]+)?([\w\-]+)::[ \t]*(.*)").match
 _LOGSEQ_NAMES = re.compile(r'\[\[([^\[\]]+)\]\]|"([^"]+)"|([^,，\[\]"]+)').findall
@@ -187,19 +187,19 @@ def scan_logseq(tree: Tree) -> Iterator[SourceNote]:
             content = tree.text(path).strip()
             if not content:
                 continue
-            name, properties = stem(path), dict[str, str]()
-            for line in content[header_length(content) :].lstrip().splitlines():  # those the page begins with
+            name, properties, (header, length) = stem(path), dict[str, str](), _header(content)
+            for line in content[length:].lstrip().splitlines():  # those the page begins with
                 if (match := _LOGSEQ_PROPERTY(line)) is None:
                     break
                 properties.setdefault(match[1].lower(), match[2])
             names = [each for key in ("alias", "aliases") for each in _LOGSEQ_NAMES(properties.get(key, ""))]
             named = ["".join(each).strip() for each in names]
-            aliases = tuple(dict.fromkeys(each for each in [*named, *header_aliases(content)] if each))
+            aliases = tuple(dict.fromkeys(each for each in [*named, *_texts(header, ",", *_ALIASES)] if each))
             if folder == "journals":
                 date = day(name.replace("_", "-"))
                 yield SourceNote("logseq", path, content, name, ("logseq", "journal", name), "[[", aliases, date)
             else:
-                title = properties.get("title", "").strip() or header_text(content, "title") or logseq_page(name)
+                title = properties.get("title", "").strip() or _text(header, "title") or logseq_page(name)
                 yield SourceNote("logseq", path, content, title, ("logseq", title), "[[", aliases)
 
 
@@ -219,16 +219,17 @@ def scan_obsidian(tree: Tree) -> Iterator[SourceNote]:
     files = Counter(stem(path).casefold() for path in paths)
     for path in paths:
         text = tree.text(path)
-        if frontmatter.split(text).yaml is not None and header(text) is None:
+        header, length = _header(text)
+        if not length and frontmatter.split(text).yaml is not None:
             tree.warn(path, "its frontmatter is not valid YAML and stays in the text")
-        content = text[header_length(text) :].strip()
+        content = text[length:].strip()
         if not content:
             continue
-        aliases, folder = header_aliases(text), path.rpartition("/")[0]
-        tags = ("obsidian", folder.replace("/", "-"), *_header_list(text, ("tags", "tag"), r"[,\s]"), *aliases)
+        aliases, folder = _texts(header, ",", *_ALIASES), path.rpartition("/")[0]
+        tags = ("obsidian", folder.replace("/", "-"), *_texts(header, r"[,\s]", "tags", "tag"), *aliases)
         if folder and files[stem(path).casefold()] > 1:
             aliases = tuple(dict.fromkeys((*aliases, without_suffix(path))))
-        yield SourceNote("obsidian", path, content, stem(path), tags, "", aliases, day(header_text(text, "date")))
+        yield SourceNote("obsidian", path, content, stem(path), tags, "", aliases, day(_text(header, "date")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,37 +272,25 @@ def day(text: str) -> str | None:
     return text if len(text) == 10 or text[10] in "T " else None
 
 
-@lru_cache(maxsize=4)
-def header(text: str) -> dict[str, Any] | None:
-    """The frontmatter's keys in lower case; None when there is none that can be read."""
-    if (yaml_text := frontmatter.split(text).yaml) is None:
-        return None
+def _header(text: str) -> tuple[dict[str, Any], int]:
+    """The frontmatter's keys in lower case, and how many characters it takes; of one that cannot be read none, 0."""
+    yaml_text, body_at = frontmatter.split(text)
     try:
-        return {key.lower(): value for key, value in frontmatter.parse(yaml_text).items()}
+        keys = frontmatter.parse(yaml_text or "")
     except ValueError:
-        return None
+        yaml_text = None
+    return ({}, 0) if yaml_text is None else ({key.lower(): value for key, value in keys.items()}, body_at)
 
 
-def header_length(text: str) -> int:
-    """How many characters the frontmatter takes; 0 when it cannot be read: then it is text."""
-    return 0 if header(text) is None else frontmatter.split(text).body_at
-
-
-def header_text(content: str, key: str) -> str:
-    """The text of a header key, empty when it has none."""
-    value = (header(content) or {}).get(key)
+def _text(header: dict[str, Any], key: str) -> str:
+    value = header.get(key)
     return value.strip() if isinstance(value, str) else ""
 
 
-def header_aliases(content: str) -> tuple[str, ...]:
-    """Other names of the note: `aliases`, `alias`, a list or separated by commas."""
-    return _header_list(content, ("aliases", "alias"), ",")
-
-
-def _header_list(content: str, keys: tuple[str, str], separator: str) -> tuple[str, ...]:
+def _texts(header: dict[str, Any], separator: str, *keys: str) -> tuple[str, ...]:
+    """The texts of some keys, a list each or separated."""
     found: list[str] = []
-    for key in keys:
-        value = (header(content) or {}).get(key)
+    for value in map(header.get, keys):
         parts = re.split(separator, value) if isinstance(value, str) else value if isinstance(value, list) else ()
         found += [part.strip() for part in parts if isinstance(part, str) and part.strip()]
     return tuple(dict.fromkeys(found))

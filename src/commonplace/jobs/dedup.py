@@ -140,22 +140,23 @@ def overlap(a: frozenset[str], b: frozenset[str]) -> float:
 
 
 def _merges(texts: Iterable[_Text]) -> Iterator[tuple[_Text, _Text]]:
-    """Each text that lies in another one, with the text that lies in none it goes to. What holds a text holds its
-    rarest line, so only the texts with that line are looked at."""
+    """Each text that lies in another one, with the text that lies in none it goes to.
+
+    What holds a text holds its rarest line, so only the texts with that line are looked at.
+    """
     survivors: dict[str, _Text] = {}
     same: dict[tuple[str, ...], _Text] = {}
-    with_line: dict[str, list[_Text]] = {}
+    with_line = defaultdict[str, list[_Text]](list)
     for text in sorted((each for each in texts if each.lines), key=lambda each: each.rank):
         holder = same.get(text.same)
         if holder is None:
             same[text.same] = text
-            rarest = [min((with_line.get(line, []) for line in lines), key=len) for lines in (text.lines, text.unended)]
+            rarest = [min((with_line[line] for line in lines), key=len) for lines in (text.lines, text.unended)]
             holder = next((each for each in chain(*rarest) if text.is_in(each)), None)
             for line in {*text.lines, *text.unended}:
-                with_line.setdefault(line, []).append(text)
-        survivors[text.memory.id] = survivor = (
-            text if holder is None or text.memory.is_pinned else survivors[holder.memory.id]
-        )
+                with_line[line].append(text)
+        is_kept = holder is None or text.memory.is_pinned
+        survivors[text.memory.id] = survivor = text if is_kept or holder is None else survivors[holder.memory.id]
         if survivor is not text:
             yield text, survivor
 
@@ -234,11 +235,11 @@ def near_pairs(memories: Sequence[MemoryState], *, linked: bool = False) -> list
 def _near_pairs(group: list[MemoryState], linked: bool) -> Iterator[tuple[float, str, str]]:
     closed = linked_pairs(group, "unlinked") | (set() if linked else linked_pairs(group))
     said = [_said(plain(each.content)) for each in group]
-    with_word: dict[str, list[int]] = {}
+    with_word = defaultdict[str, list[int]](list)
     for at, (every, content) in enumerate(said):
         keys = content | {f"{one}{two}" for one, two in pairwise(every) if is_cjk(one) and is_cjk(two)}
         for word in keys if len(every) <= _LONGEST_SAID else ():
-            with_word.setdefault(word, []).append(at)
+            with_word[word].append(at)
     shared = Counter(
         pair for word, holders in with_word.items() if len(holders) <= _MOST_WITH_WORD
         if not (is_cjk(word) and len(word) == 1) for pair in combinations(holders, 2)

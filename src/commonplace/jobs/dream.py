@@ -140,7 +140,7 @@ def _cross_links(
     a second dream asks for nothing."""
     compared = _without_copies(memories)
     links = plan_links(compared, now, NAME)
-    return [*links, *proposed_links(endpoint, compared, fresh, links)]
+    return links + proposed_links(endpoint, compared, fresh, links)
 
 
 def proposed_categories(endpoint: Endpoint | None, unsure: Sequence[MemoryState]) -> dict[str, Action]:

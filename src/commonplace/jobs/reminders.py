@@ -232,9 +232,8 @@ def _doubt(text: str, start: int, end: int, reading: Reading) -> str:
     if _NEGATION.search(_NO_NEGATION.sub(" ", sentence)):
         return "a negation"
     is_deadline = _DUE_BEFORE.search(text[begin:start]) or _DUE_AFTER.match(text, end)
-    if reading.is_explicit or (is_deadline and not _MONTHDAY.search(reading.phrase)):
-        return ""
-    return VAGUE_DAY
+    is_sure = reading.is_explicit or (is_deadline and not _MONTHDAY.search(reading.phrase))
+    return "" if is_sure else VAGUE_DAY
 
 
 class Notified(NamedTuple):
@@ -269,8 +268,7 @@ def _due(memory: Memory, pending: Pending, now: datetime) -> list[_Due]:
     zone, found = memory.settings.reading_zone, []
     for info in pending.reminders():
         reminder = Reminder.of(info.header)
-        may_fire = memory.sees(info.scope) and not info.locked and reminder.is_due(now)
-        if reminder.due is not None and may_fire:
+        if memory.sees(info.scope) and not info.locked and reminder.due is not None and reminder.is_due(now):
             found.append((info, reminder.due, reminder.once_fired(now, zone)))
     return sorted(found, key=lambda each: (each[1], each[0].id))
 

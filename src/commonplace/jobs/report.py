@@ -138,8 +138,7 @@ def seen_by(memory: Memory, found: Report) -> Report:
     def visible(rows: Iterable[dict[str, Any]], *keys: str) -> list[dict[str, Any]]:
         return [row for row in rows if all(sees(str(row[key])) for key in keys if key in row)]
 
-    parts = found["report"]
-    actions = visible(found["actions"], "id", "target")
+    parts, actions = found["report"], visible(found["actions"], "id", "target")
     used = {name for phase, name in memory.stats().categories if phase != ARCHIVED}
     shown = {
         "classified": _counts(each["category"] for each in actions if each["verb"] == "classify"),

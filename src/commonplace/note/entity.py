@@ -73,7 +73,12 @@ def _is_tidy(text: str) -> bool:
 
 def file_stem(name: str, is_taken: Callable[[str], bool]) -> str:
     """The file's name without `.md` (5.3): the entity's own where every system takes it and `is_taken` says no."""
-    if _is_file_name(name) and not is_taken(name):
+    is_file_name = (
+        0 < len(name.encode()) <= _FILE_BYTES and not _NO_FILE_SIGN.search(name) and name == name.strip()
+        and "." not in (name[0], name[-1]) and name.partition(".")[0].rstrip().lower() not in _DEVICES
+        and unicodedata.is_normalized("NFC", name)
+    )  # fmt: skip
+    if is_file_name and not is_taken(name):
         return name
     digest = hashlib.sha256(name.encode()).hexdigest()[:8]
     plain = cut_bytes(_NO_FILE_SIGN.sub("-", unicodedata.normalize("NFC", name)), _CUT_BYTES)
@@ -84,18 +89,6 @@ def file_stem(name: str, is_taken: Callable[[str], bool]) -> str:
 def folded_name(stem: str) -> str:
     """Two file names with equal forms are one on some system."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", stem).casefold())
-
-
-def _is_file_name(name: str) -> bool:
-    return (
-        0 < len(name.encode()) <= _FILE_BYTES
-        and not _NO_FILE_SIGN.search(name)
-        and name == name.strip()
-        and name[0] != "."
-        and name[-1] != "."
-        and name.partition(".")[0].rstrip().lower() not in _DEVICES
-        and unicodedata.is_normalized("NFC", name)
-    )
 
 
 def moment(microseconds: int) -> str:

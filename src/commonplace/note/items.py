@@ -108,14 +108,11 @@ def _observation(category: str | None, text: str, content: str, masked: str, num
 
 def _group_start(text: str) -> int:
     """Where the parenthesised group at the very end begins; -1 when its parentheses do not match."""
-    start = text.rfind("(")
-    if text.find(")", start) == len(text) - 1:
-        return start
     depth = 0
-    for sign in re.finditer(r"[()]", text[::-1]):
-        depth += 1 if sign[0] == ")" else -1
+    for at in (sign.start() for sign in reversed([*re.finditer(r"[()]", text)])):
+        depth += 1 if text[at] == ")" else -1
         if not depth:
-            return len(text) - sign.end()
+            return at
     return -1
 
 

@@ -8,29 +8,15 @@ from datetime import UTC, datetime
 from hashlib import sha1
 from typing import Any
 
+from commonplace.note import model
 from commonplace.note.frontmatter import parse, split
 from commonplace.note.grammar import LINKS_TO, MOST, STRUCTURED, is_cut, scan
 from commonplace.note.links import first_line, permalink_for, without_suffix
-from commonplace.note.model import (
-    ARCHIVE_PROJECT,
-    ARCHIVED,
-    CATEGORIES,
-    GRAPH_PROJECT,
-    INBOX,
-    KV_PROJECT,
-    MEMORY_PROJECTS,
-    OLD_PHASES,
-    ORGANIZED,
-    PHASES,
-    SCOPE,
-    Note,
-    Relation,
-    united,
-)
+from commonplace.note.model import Note, Relation, united
 
 _NAMESPACE_URL = bytes.fromhex("6ba7b8119dad11d180b400c04fd430c8")
 _KEPT_WHEN_BROKEN = re.compile(r"^(scope|locked)[ \t]*:[ \t]*([^\r\n]*)", re.MULTILINE)
-_OLD_FOLDERS = {"short-term": INBOX, "long-term": ORGANIZED}
+_OLD_FOLDERS = {"short-term": model.INBOX, "long-term": model.ORGANIZED}
 _LINK_LENGTH = 200
 TITLE_LENGTH = 2_000
 """Characters of a title that count: the first line of a memory may be its whole text, however long."""
@@ -53,7 +39,7 @@ def parse_note(
         except ValueError as error:
             warnings.append(f"bad_frontmatter: the frontmatter is not read, {error}")
             body_at = 0
-    entity = entity or project == GRAPH_PROJECT
+    entity = entity or project == model.GRAPH_PROJECT
     observations, relations, headings = scan(text, start, graph=entity)
     get = header.get
     permalink, identity = _text(get("permalink")), _text(get("id"))
@@ -82,7 +68,7 @@ def parse_note(
     written = next((moment for value in dates if (moment := _moment(note, value)) is not None), None)
     if written is not None or (born is not None and born < changed and not entity):
         note.created = written or born or changed
-    if project in MEMORY_PROJECTS:
+    if project in model.MEMORY_PROJECTS:
         _read_memory(note, header, yaml_text is None)
     note.title = _title(note, header, entity)
     return note
@@ -110,7 +96,7 @@ def names(note: Note) -> tuple[str, ...]:
     """The titles a link may name the note by: title, aliases; of a memory also its first line, with and
     without leading `#` (contract 001, 4)."""
     found = [note.title, *note.aliases]
-    if note.project in MEMORY_PROJECTS:
+    if note.project in model.MEMORY_PROJECTS:
         line = first_line(note.content)
         found += [line, line.lstrip("#").strip()]
     return tuple(dict.fromkeys(name for name in found if name))
@@ -146,7 +132,7 @@ def _count(note: Note, key: str, value: Any, least: int) -> int:
     text = _text(value)
     if text.isascii() and text.isdigit() and len(text) < 19:
         return max(int(text), least)
-    if note.project in (*MEMORY_PROJECTS, KV_PROJECT):
+    if note.project in (*model.MEMORY_PROJECTS, model.KV_PROJECT):
         note.warnings.append(f'bad {key} "{text or value}" ignored')
     return least
 
@@ -154,7 +140,7 @@ def _count(note: Note, key: str, value: Any, least: int) -> int:
 def _read_scope(note: Note, value: Any) -> None:
     """A scope counts without case. One nobody can read stays as written: it must not show the note to everybody."""
     text = _text(value) or (f"{value}" if value else '""')
-    is_scope = SCOPE.fullmatch(text.lower())
+    is_scope = model.SCOPE.fullmatch(text.lower())
     note.scope = text.lower() if is_scope else text
     if not is_scope:
         note.warnings.append(f'bad scope "{text}" hides the note; use global or agent:NAME')
@@ -183,11 +169,11 @@ _READERS: dict[str, Callable[[Note, Any], None]] = {
 
 
 def _title(note: Note, header: dict[str, Any], entity: bool) -> str:
-    value = header.get("key" if note.project == KV_PROJECT else "title")
-    if (entity or note.project == KV_PROJECT) and isinstance(value, str):
+    value = header.get("key" if note.project == model.KV_PROJECT else "title")
+    if (entity or note.project == model.KV_PROJECT) and isinstance(value, str):
         return value  # a name or key, exactly
     title = ", ".join(_texts(value)) if isinstance(value, list) else _text(value)
-    if not title and note.project in MEMORY_PROJECTS:
+    if not title and note.project in model.MEMORY_PROJECTS:
         title = first_line(note.content)
     return title[:TITLE_LENGTH] or without_suffix(note.path.rpartition("/")[2])
 
@@ -198,26 +184,26 @@ def _read_memory(note: Note, header: dict[str, Any], is_bare: bool) -> None:
     old = _OLD_FOLDERS.get(top) if rest else None
     folder = rest.partition("/")[0] if old else top if rest else ""
     written = _text(header.get("category"))
-    known = written if written in CATEGORIES else ""
+    known = written if written in model.CATEGORIES else ""
     if written and not known:
         note.warnings.append(f'bad category "{written}" ignored')
     phase = _text(header.get("phase"))
-    if phase == ARCHIVED:  # the place decides: somebody may have moved it out of the archive by hand
+    if phase == model.ARCHIVED:  # the place decides: somebody may have moved it out of the archive by hand
         phase = ""
-    elif phase not in PHASES:
+    elif phase not in model.PHASES:
         if phase:
             note.warnings.append(f'bad phase "{phase}" ignored')
-        phase = OLD_PHASES.get(note.type, "")
-    if folder in CATEGORIES:
+        phase = model.OLD_PHASES.get(note.type, "")
+    if folder in model.CATEGORIES:
         note.category = folder
         if known and known != folder:
             note.warnings.append(f"category_differs: the folder {folder} counts, not {known} of the frontmatter")
             phase = ""
     else:
-        note.category = known or (INBOX if (phase or old) != ORGANIZED else "knowledge")
-    note.phase = phase or old or (INBOX if note.category == INBOX else ORGANIZED)
-    if note.project == ARCHIVE_PROJECT:
-        note.phase, note.category = ARCHIVED, "knowledge" if note.category == INBOX else note.category
+        note.category = known or (model.INBOX if (phase or old) != model.ORGANIZED else "knowledge")
+    note.phase = phase or old or (model.INBOX if note.category == model.INBOX else model.ORGANIZED)
+    if note.project == model.ARCHIVE_PROJECT:
+        note.phase, note.category = model.ARCHIVED, "knowledge" if note.category == model.INBOX else note.category
     note.type = note.category
     if is_bare:
         note.source = "file"

@@ -105,12 +105,5 @@ def _query(memory: Memory, arguments: Arguments) -> Query:
     return memory_query(**filters, tags=arguments.get("tags", ())).replace(as_of=as_of)
 
 
-_TOOLS: dict[str, Callable[[Memory, Arguments], Reply]] = {
-    "memory_write": _write,
-    "memory_read": _read,
-    "memory_delete": _delete,
-    "memory_list": _list,
-    "memory_search": _search,
-    "memory_tag": _tag,
-    "memory_smart_search": _smart_search,
-}
+_RUNS = (_write, _read, _delete, _list, _search, _tag, _smart_search)
+_TOOLS: dict[str, Callable[[Memory, Arguments], Reply]] = {f"memory{run.__name__}": run for run in _RUNS}

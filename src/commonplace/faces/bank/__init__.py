@@ -26,9 +26,11 @@ def toolset(
 
 
 def parse_response(response: Any) -> dict[str, Any]:
-    """The reply of a bank tool as a dict (contract 003, 10), for clients in Python. `response` is a list of content
-    items (with `.text`, or dicts with `"text"`), a result with `.content`, the pair (content, structured), a JSON text,
-    or the dict itself. Raises InvalidInput for anything else."""
+    """The reply of a bank tool as a dict (contract 003, 10), for clients in Python.
+
+    `response` is a list of content items (with `.text`, or dicts with `"text"`), a result with `.content`, the
+    pair (content, structured), a JSON text, or the dict itself. Raises InvalidInput for anything else.
+    """
     if isinstance(response, tuple) and len(response) == 2:
         content, structured = response
         return structured if isinstance(structured, dict) else parse_response(content)

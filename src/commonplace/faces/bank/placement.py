@@ -103,21 +103,21 @@ def explain(placed: Placement, texts: Mapping[str, str], moment: datetime) -> di
     patterns = [pattern for each in category_patterns().values() for pattern in each]
     hits = sorted((hit.start(), hit[0].lower()) for pattern in patterns for hit in pattern.finditer(text))
     same_category = category_patterns().get(placed.category or "", ())
-    others = {path: other for path, other in texts.items() if path != placed.target}
     headings = dict.fromkeys(found[1] for other in texts.values() for found in _HEADING.findall(other))
     shared = {heading: len(wanted & set(words(heading))) for heading in headings}
     similar = sorted((each for each in shared if shared[each]), key=lambda each: -shared[each])
-    relationships = {
-        "related_files": [path for path, other in others.items() if any(one.search(other) for one in same_category)],
-        "similar_content": similar[:_MOST_SIMILAR],
-        "referenced_files": [path for path in texts if path in text],
-    }
+    related = [path for path, other in texts.items()
+               if path != placed.target and any(one.search(other) for one in same_category)]  # fmt: skip
     metadata = {
         "timestamp": stamp(moment.replace(microsecond=0)),
         "category": placed.category,
         "confidence": placed.confidence,
         "concepts": list(dict.fromkeys(word for _, word in hits))[:_MOST_CONCEPTS],
-        "relationships": relationships,
+        "relationships": {
+            "related_files": related,
+            "similar_content": similar[:_MOST_SIMILAR],
+            "referenced_files": [path for path in texts if path in text],
+        },
         "processing_method": placed.method,
     }
     place = {"target_file": placed.target, "operation": placed.operation, "position": placed.position or None}

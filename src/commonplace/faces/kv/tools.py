@@ -153,15 +153,8 @@ def _stats(entries: Entries, arguments: Arguments, form: str) -> str:
     return _success(fields, form)
 
 
-_TOOLS: dict[str, Callable[[Entries, Arguments, str], str]] = {
-    "memory_remember": _remember,
-    "memory_recall": _recall,
-    "memory_forget": _forget,
-    "memory_search": _search,
-    "memory_list_namespaces": _list_namespaces,
-    "memory_clear_namespace": _clear_namespace,
-    "memory_stats": _stats,
-}
+_RUNS = (_remember, _recall, _forget, _search, _list_namespaces, _clear_namespace, _stats)
+_TOOLS: dict[str, Callable[[Entries, Arguments, str], str]] = {f"memory{run.__name__}": run for run in _RUNS}
 
 
 def _key(arguments: Arguments) -> str:

@@ -137,11 +137,15 @@ def found(args: Arguments, memory: Memory, vault: Vault, tool: Tool, own: Argume
     hits = memory.search(query, limit=size if whole else 200, offset=(page - 1) * size if whole else 0)
     several = own.get("projects") is not None and "project" not in own
     before = {each.name: f"{slug(name)}/" for name, each in vault.projects(memory)} if several else {}
-    rows = [
-        _compact(row, before.get(hit.note.project, "")) if args.get("compact") else row
-        for hit in hits
-        for row in _result_rows(memory, hit, types, args, query, times)
-    ]
+    rows = []
+    for hit in hits:
+        for row in _result_rows(memory, hit, types, args, query, times):
+            if args.get("compact"):  # without the note's prose, which an observation's title and address have too
+                row = {key: value for key, value in row.items() if key not in ("content", "matched_chunk")}
+                if row["type"] == "observation":
+                    place = before.get(hit.note.project, "") + row["file_path"]
+                    row |= {"title": row["category"], "permalink": place}
+            rows.append(row)
     total = hits.total if whole else len(rows)
     rows = rows if whole else rows[(page - 1) * size : page * size]
     more = page * size < total
@@ -180,15 +184,6 @@ def _found_in(hit: Hit) -> dict[str, Any]:
     note = hit.note
     base = {"score": round(hit.score, 4), "file_path": note.path, "updated_at": note.changed, "external_id": note.id}
     return base | {"entity": note.permalink, "created_at": note.created}
-
-
-def _compact(row: dict[str, Any], before: str) -> dict[str, Any]:
-    """A row without the note's prose, which an observation's title and address have too. `before`: what stands before
-    a path when several projects are searched."""
-    row = {key: value for key, value in row.items() if key not in ("content", "matched_chunk")}
-    if row["type"] == "observation":
-        row |= {"title": row["category"], "permalink": before + row["file_path"]}
-    return row
 
 
 def _result_rows(

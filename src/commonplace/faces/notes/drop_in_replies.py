@@ -7,16 +7,8 @@ from collections import Counter
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from commonplace.errors import (
-    CommonplaceError,
-    Conflict,
-    CountMismatch,
-    Exists,
-    NotFound,
-    OutsideError,
-    ProjectNotFound,
-    SectionError,
-)
+from commonplace import errors
+from commonplace.errors import CommonplaceError, NotFound, ProjectNotFound
 from commonplace.faces.arguments import Arguments
 from commonplace.faces.notes.replies import compact
 from commonplace.faces.reply import Reply
@@ -283,7 +275,7 @@ def deleted(args: Arguments, shown: str, reply: Reply, info: NoteInfo | None) ->
 def failed(tool: str, args: Arguments, error: CommonplaceError) -> Reply:
     """An error of a call, in the manner of the tool."""
     text = str(error)
-    if isinstance(error, OutsideError) and tool in ("read_note", "view_note"):
+    if isinstance(error, errors.OutsideError) and tool in ("read_note", "view_note"):
         blank = _UNNAMED | dict.fromkeys(("content", "frontmatter"))
         return _refused(args, "read.outside", blank, is_error=False, name=error.path)
     if isinstance(error, NotFound) and not isinstance(error, ProjectNotFound) and tool == "move_note":
@@ -292,6 +284,6 @@ def failed(tool: str, args: Arguments, error: CommonplaceError) -> Reply:
         text = f"Project '{args.get('project')}' not found. {text}"
     elif tool == "edit_note":
         text = f"# Edit Failed\n\n{text}"
-    elif isinstance(error, NotFound | Exists | Conflict | CountMismatch | SectionError):
+    elif isinstance(error, NotFound | errors.Exists | errors.Conflict | errors.CountMismatch | errors.SectionError):
         text = f"# Error\n\n{text}"
     return text_reply(text, True)

@@ -346,9 +346,5 @@ def _tail(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
 
 
 TOOLS: dict[str, Callable[[Tool, Vault, Memory, Arguments], Reply]] = {
-    "cat": _cat,
-    "grep": _grep,
-    "ls": _ls,
-    "find": _find,
-    "tail": _tail,
+    run.__name__[1:]: run for run in (_cat, _grep, _ls, _find, _tail)
 }

@@ -11,26 +11,8 @@ from urllib.parse import unquote
 from commonplace.clock import stamp
 from commonplace.errors import FolderNotFound, InvalidInput, NotFound, OutsideError
 from commonplace.faces.arguments import Arguments
-from commonplace.faces.notes.replies import (
-    DATA_TITLE,
-    ROOM,
-    TEXT_LIMIT,
-    Page,
-    address,
-    body_of,
-    compact,
-    day,
-    fitting,
-    lengths,
-    lines,
-    mark,
-    note_data,
-    plural,
-    short,
-    shown_warnings,
-    warning_lines,
-    whole,
-)
+from commonplace.faces.notes import replies
+from commonplace.faces.notes.replies import Page, address, compact, day, lines, mark, note_data, plural, short, whole
 from commonplace.faces.reply import Reply
 from commonplace.index.rows import Edge, Hit, NoteInfo, Reached
 from commonplace.note.model import ARCHIVED, Note, Observation
@@ -111,7 +93,11 @@ def read_note(memory: Memory, args: Arguments) -> Reply:
     data = note_data(note) | _validity(memory.validity_marks([info]), info)
     data |= {"checksum": note.checksum, "frontmatter": _frontmatter(note), "provenance": note.provenance.row()}
     has_bad_bytes = any(each.startswith("not_utf8") for each in note.warnings)
-    room = TEXT_LIMIT - len(warning_lines(shown_warnings(memory.warnings))) - (_WARNING if has_bad_bytes else 0)
+    room = (
+        replies.TEXT_LIMIT
+        - len(replies.warning_lines(replies.shown_warnings(memory.warnings)))
+        - (_WARNING if has_bad_bytes else 0)
+    )
     if args["as_json"]:
         room = max(room - len(compact(data)) - _REST, _LEAST)
     excerpt, rest = _excerpt(note.text, first, last, room, args["as_json"])
@@ -179,7 +165,7 @@ def list_directory(memory: Memory, args: Arguments) -> Reply:
             entries.append({"kind": "folder", "path": each.path, "notes": each.notes})
             rows.append(f"{flat(each.path)}/  ({plural(each.notes, 'note')})")
             continue
-        names = {"path": each.path, "title": each.title[:DATA_TITLE], "permalink": each.permalink}
+        names = {"path": each.path, "title": each.title[: replies.DATA_TITLE], "permalink": each.permalink}
         entries.append({"kind": "note", **names, "changed": each.changed})
         rows.append(f"{flat(each.path)}  {short(each.title)}  {day(memory, each.changed)}")
     page, entries, rows = page.fit(entries, rows, args["as_json"])
@@ -253,7 +239,7 @@ def search_notes(memory: Memory, args: Arguments) -> Reply:
         entries.append(entry | {"by": note.provenance.who, "trust": note.provenance.trust})
     for width in _SNIPPETS:  # a long page shows shorter snippets before it shows fewer hits
         blocks = [_hit_block(page.offset + n, hit, width) for n, hit in enumerate(found, 1)]
-        if sum(map(len, blocks)) <= ROOM:
+        if sum(map(len, blocks)) <= replies.ROOM:
             break
     page, entries, blocks = page.fit(entries, blocks, args["as_json"])
     about = f' for "{short(words, 200)}"' if words else ""
@@ -320,7 +306,7 @@ def build_context(memory: Memory, args: Arguments) -> Reply:
     entries: list[dict[str, Any]] = []
     blocks: list[str] = []
     for info in infos:
-        if sum(lengths(entries, blocks, args["as_json"])) > ROOM:
+        if sum(replies.lengths(entries, blocks, args["as_json"])) > replies.ROOM:
             break  # the rest goes to the next pages
         room = (args.get("max_tokens") or _CONTEXT_TOKENS) * 4
         entry, block = _with_context(memory, info, depth, since, most, args["as_json"], room)
@@ -347,11 +333,12 @@ def _with_context(
     }
     valid = _validity(memory.validity_marks([info]), info)
     note = memory.read(info)
-    body, most = note.text[note.body_at :].strip("\r\n"), max(min(room, ROOM // 2), 0)
+    body, most = note.text[note.body_at :].strip("\r\n"), max(min(room, replies.ROOM // 2), 0)
     content = body if len(body) <= most else body[:most].rstrip() + " …"
     taken = len(json.dumps(content, ensure_ascii=False)) if as_json else len(content) + 3 * content.count("\n")
     counts = _shares(
-        [lengths([data for data, _ in part], [row for _, row in part], as_json) for part in parts.values()], taken
+        [replies.lengths([data for data, _ in part], [row for _, row in part], as_json) for part in parts.values()],
+        taken,
     )
     entry: dict[str, Any] = {"primary_result": note_data(found.note) | valid | {"checksum": note.checksum}}
     entry["content"], entry["truncated"] = content, len(body) > most
@@ -377,10 +364,10 @@ def _with_context(
 def _shares(lists: list[list[int]], taken: int) -> list[int]:
     """How many entries of each list are shown, where so many characters are taken: what a short list leaves of its
     share goes to longer ones."""
-    counts, room = [0] * len(lists), ROOM - 1000 - taken
+    counts, room = [0] * len(lists), replies.ROOM - 1000 - taken
     order = sorted(range(len(lists)), key=lambda n: sum(lists[n]))
     for left, n in zip(range(len(lists), 0, -1), order, strict=True):
-        counts[n] = fitting(lists[n], room // left)
+        counts[n] = replies.fitting(lists[n], room // left)
         room -= sum(lists[n][: counts[n]])
     return counts
 
@@ -407,6 +394,6 @@ def _relation(each: Edge) -> tuple[dict[str, Any], str]:
 
 def _related(memory: Memory, each: Reached) -> tuple[dict[str, Any], str]:
     row = f"- {short(each.note.title)} ({address(each.note)}), depth {each.depth}, via {short(each.via)}"
-    passage = next((line.strip() for line in body_of(memory, each.note).splitlines() if line.strip(" #-")), "")
+    passage = next((line.strip() for line in replies.body_of(memory, each.note).splitlines() if line.strip(" #-")), "")
     data = {**note_data(each.note), "depth": each.depth, "via": each.via, "passage": short(passage, _LINE)}
     return data, f"{row}: {short(passage, _LINE)}" if passage else row

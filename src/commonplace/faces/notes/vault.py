@@ -45,8 +45,7 @@ class Vault:
         if args.get("workspace"):
             raise InvalidInput("Cloud workspaces are not used here; every project is a folder. Leave `workspace` out.")
         given = self.only or args.get("project")
-        identity = None if self.only else args.get("project_id")
-        if identity:
+        if not self.only and (identity := args.get("project_id")):
             found = [each.name for name, each in projects if project_id(name) == str(identity).lower()]
             if not found:
                 raise InvalidInput(f"No project has the id {identity}. list_memory_projects shows them.")
@@ -69,12 +68,12 @@ class Vault:
             return None
         for key in ("identifier", "url", "path", "id"):
             given = args.get(key)
-            if isinstance(given, str) and "/" in given.strip().removeprefix("memory://"):
-                first, _, rest = given.strip().removeprefix("memory://").partition("/")
-                for name, each in self.projects(memory):
-                    if rest and slug(name) == slug(first) and each.name != memory.default_project:
-                        args[key] = f"memory://{rest}" if given.strip().startswith("memory://") else given
-                        return each.name
+            address = given.strip() if isinstance(given, str) else ""
+            first, _, rest = address.removeprefix("memory://").partition("/")
+            for name, each in self.projects(memory) if rest else ():
+                if slug(name) == slug(first) and each.name != memory.default_project:
+                    args[key] = f"memory://{rest}" if address.startswith("memory://") else given
+                    return each.name
         return None
 
     def shown(self, name: str) -> str:

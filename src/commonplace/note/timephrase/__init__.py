@@ -12,16 +12,8 @@ from datetime import UTC, datetime, time, timedelta, tzinfo
 from itertools import product
 
 from commonplace.errors import AmbiguousTime, InvalidTime, NoTime, PastTime, TimeRefused, UnusedWords, VagueTime
-from commonplace.note.timephrase.dates import (
-    DAY_KINDS,
-    Unclear,
-    first_times,
-    following,
-    possible_days,
-    possible_hours,
-    shifted,
-    wall_time,
-)
+from commonplace.note.timephrase import dates
+from commonplace.note.timephrase.dates import DAY_KINDS, Unclear, following
 from commonplace.note.timephrase.lexer import Delay, Lexeme, Text, scan
 from commonplace.note.timephrase.vocabulary import compiled
 
@@ -167,7 +159,7 @@ def _meaning(group: _Group, now: datetime, zone: tzinfo, day_hour: int) -> Readi
         return _shifted(group, offsets, now, zone, day_hour)
     try:
         if group.of("repeat"):
-            times = first_times(group.tokens, now, zone, day_hour)
+            times = dates.first_times(group.tokens, now, zone, day_hour)
             if len(times) != 1:
                 raise AmbiguousTime(phrase, sorted({due for due, _ in times}))
             due, rule = times[0]
@@ -219,17 +211,17 @@ def _moments(group: _Group, now: datetime, zone: tzinfo, day_hour: int) -> tuple
     for token in group.tokens:
         if token.kind == "instant":
             at = token.value
-            moments.add(at.astimezone(zone) if at.tzinfo else wall_time(at.date(), at.time(), zone))
+            moments.add(at.astimezone(zone) if at.tzinfo else dates.wall_time(at.date(), at.time(), zone))
         elif token.kind == "delay" and token.value.seconds:
             moments.add(_later(token.value, now, zone))
         else:
             rest.append(token)
     if moments and all(token.kind == "day" and token.value == 0 for token in rest):
         return moments, False
-    days, hours = possible_days(rest, today), possible_hours(rest)
+    days, hours = dates.possible_days(rest, today), dates.possible_hours(rest)
     if days and not hours:
         for day in days:  # at the usual hour; when it has passed today, at the late one
-            usual, late = wall_time(day, time(day_hour), zone), wall_time(day, time(_LATE), zone)
+            usual, late = dates.wall_time(day, time(day_hour), zone), dates.wall_time(day, time(_LATE), zone)
             moments.add(late if len(days) == 1 and usual <= now < late else usual)
         return moments, True
     for day, hour in product(days, hours):  # midnight of today is the one ahead
@@ -246,5 +238,5 @@ def _later(delay: Delay, now: datetime, zone: tzinfo) -> datetime:
     """Whole days go by the calendar, the rest by elapsed time."""
     start = now.replace(microsecond=0)
     if delay.months or delay.days:
-        start = wall_time(shifted(start.date(), delay.months, delay.days), start.time(), zone)
+        start = dates.wall_time(dates.shifted(start.date(), delay.months, delay.days), start.time(), zone)
     return (start.astimezone(UTC) + timedelta(seconds=delay.seconds)).astimezone(zone)

@@ -411,10 +411,8 @@ def first_times(
 
 def _rules(repetition: Repetition, named: list[Lexeme]) -> list[Recurrence]:
     """The rules, without an hour, of a repetition and the day words beside it."""
-    unit, _, days, monthdays, month, nth = repetition
-    plain = Recurrence(
-        _FREQUENCIES[unit], int(repetition.interval), (month,) if month else (), monthdays, days, nth=nth
-    )
+    unit, interval, days, monthdays, month, nth = repetition
+    plain = Recurrence(_FREQUENCIES[unit], int(interval), (month,) if month else (), monthdays, days, nth=nth)
     if unit == "day" or days or monthdays:
         return [] if named else [plain]
     kinds, values = [token.kind for token in named], [token.value for token in named]
@@ -426,19 +424,19 @@ def _rules(repetition: Repetition, named: list[Lexeme]) -> list[Recurrence]:
     if len(named) != 1:
         return []
     kind, value = kinds[0], values[0]
-    if kind == "monthday" and unit == "month":
-        return [replace(plain, monthdays=(value,))]
-    if kind == "edge" and value[:2] == ("month", 0) and unit == "month":
-        return [replace(plain, monthdays=(-1 if value[2] else 1,))]
+    if unit == "month":
+        if kind == "edge" and value[:2] == ("month", 0):
+            kind, value = "monthday", -1 if value[2] else 1
+        return [replace(plain, monthdays=(value,))] if kind == "monthday" else []
     if unit != "year":
         return []
+    dates: list[tuple[int, int]] = []
     if kind == "date" and value[0][0] is None:
         dates = [(m, d) for _, m, d in value if 1 <= m <= 12 and 1 <= d <= month_length(2000, m)]
         if not dates:
             raise ValueError(value)
-        return [replace(plain, months=(month,), monthdays=(day,)) for month, day in dates]
-    if kind == "month_edge" and value[0] is None:
-        return [replace(plain, months=(value[1],), monthdays=(-1 if value[2] else 1,))]
-    if kind == "edge" and value[:2] == ("year", 0):
-        return [replace(plain, months=(12 if value[2] else 1,), monthdays=(31 if value[2] else 1,))]
-    return []
+    elif kind == "month_edge" and value[0] is None:
+        dates = [(value[1], -1 if value[2] else 1)]
+    elif kind == "edge" and value[:2] == ("year", 0):
+        dates = [(12, 31) if value[2] else (1, 1)]
+    return [replace(plain, months=(month,), monthdays=(day,)) for month, day in dates]

@@ -275,8 +275,8 @@ def keys_of(path: Path) -> np.ndarray:
 
 
 class Passages:
-    """The passages of an index in memory: `table` with the columns note, start, stop and key, ordered by note. The first
-    column lies together in `notes`, too: to gather it for each question took 2 ms at 100,000 passages."""
+    """The passages of an index in memory: `table` with the columns note, start, stop and key, ordered by note, and
+    `notes`, its first column in one piece."""
 
     def __init__(self) -> None:
         self._db: sqlite3.Connection | None = None

@@ -1,10 +1,11 @@
 """The sets of a folder, each by its own figure, beside an untuned FTS5 table with the same tokens.
 
     python bench/held_out.py FOLDER [--only NAME ...] [--sample N] [--meaning] [--keep FILE] [--beside FILE]
-                             [--homes FOLDER] [--where]
+                             [--homes FOLDER] [--without FEATURE ...] [--where]
 
 `--where` says which public repositories to clone into the folder. `--keep` writes the figure of each question, and
 `--beside` compares with such a file: the difference of the means, with its interval of 95 percent by paired bootstrap.
+With `--without`, what these features are worth.
 Only totals are printed: nobody reads the questions of a set that is to say what holds on unseen ones.
 """
 
@@ -18,6 +19,7 @@ import sqlite3
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -27,6 +29,7 @@ for each in (HERE, HERE.parent / "src"):
     if str(each) not in sys.path:
         sys.path.insert(0, str(each))
 
+from commonplace.index.search import weights  # noqa: E402
 from commonplace.text.tokens import fts_text, query_text, tokens  # noqa: E402
 from conversations import CATEGORIES, Question  # noqa: E402
 from public_sets import REPOSITORIES, Collection, found_in  # noqa: E402
@@ -66,6 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not sets:
         print(f"{asked.folder}: none of the sets lies there; --where says where they are found", file=sys.stderr)
         return 1
+    weights.WEIGHTS = replace(weights.WEIGHTS, **dict.fromkeys(asked.without, 0.0))
     shelf = Shelf() if asked.meaning else None
     before = json.loads(asked.beside.read_text(encoding="utf-8")) if asked.beside else {}
     kept: dict[str, dict[str, float]] = {}
@@ -95,6 +99,7 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--keep", type=Path, metavar="FILE", help="write the figure of each question")
     add("--beside", type=Path, metavar="FILE", help="compare with what was kept")
     add("--homes", type=Path, metavar="FOLDER", help="keep the loaded homes here, for the next run")
+    add("--without", nargs="+", default=[], metavar="FEATURE", help="with these weights at 0")
     add("--where", action="store_true", help="which repositories hold the sets")
     return parser.parse_args(arguments)
 

@@ -1,7 +1,7 @@
 """How much of the evidence is found: questions about long conversations, beside plain baselines in the same run.
 
     python bench/recall.py SET.json [SET.json ...] [--json] [--notes session] [--tokens 700] [--prompt 2000]
-                           [--sessions FILE] [--ablation]
+                           [--sessions FILE]
 
 A set is in LoCoMo's JSON form, or in LongMemEval's. Each turn becomes a memory through the public API, or each
 session one note (`--notes session`); each question goes through the public `search` and `context_for`: once with one
@@ -16,7 +16,7 @@ import json
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -29,7 +29,7 @@ import scorer  # noqa: E402
 from commonplace.index.search import weights  # noqa: E402
 from commonplace.index.vectors.model_choice import NoModel  # noqa: E402
 from conversations import CATEGORIES, RULES, Conversation  # noqa: E402
-from retrieval import PAGE, PIPELINES, Answer, ByWords, Kept, Ours, Place, ask, measures, possible  # noqa: E402
+from retrieval import PIPELINES, Answer, ByWords, Kept, Place, ask, measures, possible  # noqa: E402
 from shelf import Shelf  # noqa: E402
 
 SHOWN = ("recall@5", "recall@10", "recall@20", "hit@10", "all@10", "mrr", "ndcg@10", "session_recall@5",
@@ -101,9 +101,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     shelf, trouble = _shelf()
     prompt = (PROMPT * (asked.prompt // len(PROMPT) + 1))[: asked.prompt] + "\n" * bool(asked.prompt)
     bench = Bench(every, asked.notes == "session", asked.tokens, prompt, shelf, trouble)
-    if asked.ablation:
-        _ablation(bench)
-        return 0
     runs = list(_runs(bench, asked))
     if asked.sessions:
         asked.sessions.write_text("".join(_log(runs, bench)), encoding="utf-8")
@@ -133,7 +130,6 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--tokens", type=int, default=700, metavar="N", help="the room for evidence in `context_for` [700], 0 = none")
     add("--sessions", type=Path, metavar="FILE", help="ranked sessions as LongMemEval's scorer reads them")
     add("--prompt", type=int, default=0, metavar="N", help="N characters of prompt before each question")
-    add("--ablation", action="store_true", help="what each feature is worth, one left out at a time (LoCoMo's form)")
     add("--without", nargs="+", default=[], metavar="FEATURE", help="with these weights at 0")
     add("--sample", type=int, default=1, metavar="N", help="only every Nth question")
     add("--scope", choices=("conversation", "pooled", "both"), default="both")
@@ -265,41 +261,6 @@ def _log(runs: Sequence[Run], bench: Bench) -> Iterator[str]:
     for run in runs:
         if run.conversation is not None and run.pipeline == ours:
             yield from scorer.lines(asked[run.conversation], run.answers, bench.sessions, turns=not bench.whole)
-
-
-def _ablation(bench: Bench) -> None:
-    """Recall@10 in percent with one feature left out at a time; each home is made once."""
-    usual = weights.WEIGHTS
-    names = [each.name for each in fields(usual) if isinstance(getattr(usual, each.name), float)]
-    found: dict[tuple[str, str], list[Answer]] = {}
-    for scope, some in (*(("conversation", [one]) for one in bench.every), ("pooled", bench.every)):
-        with tempfile.TemporaryDirectory(prefix="commonplace-recall-") as folder:
-            pipeline = Ours(Place(Path(folder), bench.shelf))
-            pipeline.load(bench.texts(some))
-            questions = [question for one in some for question in one.questions if question.category in _LOCOMO["1-4"]]
-            for name in ("", *names):
-                weights.WEIGHTS = replace(usual, **{name: 0.0}) if name else usual
-                answers = [Answer(question, pipeline.find(question.text, PAGE), 0.0) for question in questions]
-                found.setdefault((name, scope), []).extend(answers)
-            weights.WEIGHTS = usual
-            pipeline.close()
-    print(_ablated("without", "weight", ["1-4", *(CATEGORIES[one] for one in (1, 2, 3, 4)), "pooled"]))
-    for name in ("", *names):
-        answers = found[name, "conversation"]
-        parts = [_of(answers, _LOCOMO[group]) for group in ("1-4", "1", "2", "3", "4")]
-        shares = [_recall_at_ten(bench, some) for some in (*parts, found[name, "pooled"])]
-        print(_ablated(name or "(nothing)", f"{getattr(usual, name):.2f}" if name else "", shares), flush=True)
-
-
-def _recall_at_ten(bench: Bench, answers: Sequence[Answer]) -> str:
-    if not answers:
-        return "-"
-    found = measures(answers, bench.sessions, whole=bench.whole)
-    return f"{(found['session_recall@10' if bench.whole else 'recall@10'] or 0.0) * 100:.1f}"
-
-
-def _ablated(name: str, weight: str, columns: Sequence[str]) -> str:
-    return f"{name:<12}{weight:>8}" + "".join(f"{column:>13}" for column in columns)
 
 
 if __name__ == "__main__":

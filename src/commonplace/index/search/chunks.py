@@ -96,6 +96,7 @@ class ChunkReading:
         self.rows = rows
         self._features = {row: ranking.features[row] for row in rows if row in ranking.features}
         self._finder = _WordFinder(ranking.words)
+        self._asked = key(ranking.context.query.text)
         self.terms = ranking.query.terms if ranking.query else _shown_terms(ranking.words)
         long = [row for row, note in self._features.items() if note.is_long or note.conversation is None]
         self.texts = {one.row: one for one in ranking.context.texts(rows if every else long, self.terms)}
@@ -133,9 +134,9 @@ class ChunkReading:
             passage, line = snippet(text.text, start, stop, places, [word.weight for word in self._ranking.words])
         return passage, line + text.front.count("\n")
 
-    def relevant(self) -> list[tuple[int, int, int, float, int]]:
-        """All relevant chunks of the notes read, best first: note, start, stop, score, words as `Ranking.bits`.
-        Needs `every`."""
+    def relevant(self, least: float) -> list[tuple[int, int, int, float]]:
+        """All relevant chunks of the notes read, best first: note, start, stop, score; none of less than `least` by
+        `Ranking.relevance`. Needs `every`."""
         found = []
         for row in self.rows:
             if row in self.chunks:
@@ -144,15 +145,14 @@ class ChunkReading:
                 ]
             elif row in self.texts:
                 found.append((row, *self._whole(self.texts[row]), self.score(row), self._ranking.bits.get(row, 0)))
-        return sorted(found, key=lambda one: -one[3])
+        if least:
+            relevance = self._ranking.relevance
+            found = [one for one in found if relevance(one[4], one[2] - one[1]) >= least]
+        return [one[:4] for one in sorted(found, key=lambda one: -one[3])]
 
     def score(self, row: int) -> float:
         """The score of a note; one that was not read scores no more than the last that was."""
         return self.scores.get(row, min(self._ranking.scores.get(row, 0.0), self._least))
-
-    def relevance(self, bits: int, characters: int) -> float:
-        """As `Ranking.relevance`."""
-        return self._ranking.relevance(bits, characters)
 
     def shares(self, row: int) -> dict[str, float]:
         """What each feature adds to the score of a note, without those that add nothing; `passage` is what the best
@@ -308,7 +308,7 @@ class ChunkReading:
         coverage: float,
     ) -> None:
         """All features of the chunks of a note but those that need their text."""
-        table, note, text = self._table, self._features[row], self._ranking.context.query.text
+        table, note = self._table, self._features[row]
         by_words = table.words * self._word_share(row)
         rest = 1 - table.passage
         about = self._about[row] = {
@@ -317,7 +317,7 @@ class ChunkReading:
             "conversation_words": table.conversation_words * coverage,
             "date": table.date * sum(period.share(note.day) for period in self._question.periods),
             "meaning": table.words * self._ranking.own_score(row)[1],
-            "same_title": table.same_title * any(key(name) == key(text) for name in self.texts[row].names),
+            "same_title": table.same_title * any(key(name) == self._asked for name in self.texts[row].names),
         }
         usual, share = sum(about.values()), (by_words + table.conversation) * table.passage
         for one in some:

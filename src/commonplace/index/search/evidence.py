@@ -118,9 +118,9 @@ def _fitting(
     given: set[int] = set()
     groups: set[tuple[bool, str]] = set()
     seen: list[frozenset[str]] = []
-    for row, start, stop, score, bits in ranking.relevant():
+    for row, start, stop, score in ranking.relevant(least):
         text, note = ranking.texts[row], notes[row]
-        if (least and ranking.relevance(bits, stop - start) < least) or (skip is not None and skip(note)):
+        if skip is not None and skip(note):
             continue
         passage = (f"[{marks[row]}] " if row in marks else "") + text.text[start:stop].strip()
         head, group = 1, _group(note)

@@ -170,13 +170,12 @@ class TermScorer(dict[int, float]):
         self.in_titles = sum(4 << 3 * at for at in range(len(words)))
 
     def __missing__(self, bits: int) -> float:
-        score, left = 0.0, bits
-        while left:
-            at = (left.bit_length() - 1) // 3
-            one = left >> 3 * at
-            left -= one << 3 * at
-            score += self.weights[at] * (bool(one & 3) + self._title * (one >> 2))
-        self[bits] = score
+        if not bits:
+            return 0.0
+        at = (bits.bit_length() - 1) // 3
+        one = bits >> 3 * at
+        own = self.weights[at] * (bool(one & 3) + self._title * (one >> 2))
+        self[bits] = score = self[bits ^ one << 3 * at] + own
         return score
 
 

@@ -113,7 +113,7 @@ class Vectors:
                 others = store.visible(self._database.connection, others, viewer)
             chosen, cosines = self._compare(question, nearest | others)
             order = np.argsort(cosines, kind="stable")
-            notes = self._passages.table["note"][chosen[order]].tolist()
+            notes = self._passages.notes[chosen[order]].tolist()
         # Rounded: of equal texts the cosines differ by where the vectors lie.
         return {row: cosine for row, cosine in zip(notes, cosines[order].round(6).tolist(), strict=True) if cosine}
 

@@ -275,7 +275,8 @@ def keys_of(path: Path) -> np.ndarray:
 
 
 class Passages:
-    """The passages of an index in memory: `table` with the columns note, start, stop and key, ordered by note."""
+    """The passages of an index in memory: `table` with the columns note, start, stop and key, ordered by note, and
+    `notes`, its first column in one piece."""
 
     def __init__(self) -> None:
         self._db: sqlite3.Connection | None = None
@@ -283,14 +284,14 @@ class Passages:
 
     def _clear(self) -> None:
         self.table = np.empty(0, _PASSAGE)
-        self._last = self._notes = 0
+        self.notes = np.empty(0, np.int64)
+        self._last = self._count = 0
 
     def of(self, notes: Collection[int]) -> np.ndarray:
         """The places in `table` of these notes' passages, in order."""
-        column = np.ascontiguousarray(self.table["note"])
         wanted = np.unique(np.fromiter(notes, np.int64, len(notes)))
-        first = np.searchsorted(column, wanted)
-        counts = np.searchsorted(column, wanted, "right") - first
+        first = np.searchsorted(self.notes, wanted)
+        counts = np.searchsorted(self.notes, wanted, "right") - first
         return np.repeat(first - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
 
     def refresh(self, db: sqlite3.Connection) -> bool:
@@ -302,7 +303,7 @@ class Passages:
         if last == self._last:
             return False
         there = db.execute("select count(*) from embedded").fetchone()[0]
-        if self._notes > 100 + 1.25 * there:  # many are gone
+        if self._count > 100 + 1.25 * there:  # many are gone
             self._clear()
         fresh = db.execute("select note, spans from embedded where note > ? order by note", (self._last,)).fetchall()
         spans = np.frombuffer(b"".join(blob for _, blob in fresh), _SPAN)
@@ -311,5 +312,6 @@ class Passages:
         for name in _SPAN.names or ():
             table[name] = spans[name]
         self.table = np.concatenate([self.table, table])
-        self._last, self._notes = last, self._notes + len(fresh)
+        self.notes = np.ascontiguousarray(self.table["note"])
+        self._last, self._count = last, self._count + len(fresh)
         return True

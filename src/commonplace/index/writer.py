@@ -246,7 +246,8 @@ def project_id(db: sqlite3.Connection, name: str) -> int:
 def prepare(note: Note, stamp: Stamp, project: int, permalink: str | None = None, base: str | None = None) -> Prepared:
     """What the index is to hold of a note of the project with this id; computed from it alone, unless its `permalink`
     has to be another."""
-    if _may_hold_surrogates(note):
+    is_valid = all(map(is_valid_unicode, (note.text, note.path, note.title)))
+    if not is_valid or "\\u" in note.text or "\\U" in note.text:  # an escape may make what SQLite cannot hold
         note = sqlite_value(note)
     permalink = note.permalink if permalink is None else permalink
     etag = bytes.fromhex(note.etag) if len(note.etag) == 64 else note.etag
@@ -432,12 +433,6 @@ def _from_list(value: str | None) -> list[str]:
 
 def _json(value: Any) -> str | None:
     return _ENCODER.encode(value) if value else None
-
-
-def _may_hold_surrogates(note: Note) -> bool:
-    """Whether a string of `note` could be one SQLite cannot hold: only an escape can have made it."""
-    is_valid = all(map(is_valid_unicode, (note.text, note.path, note.title)))
-    return not is_valid or "\\u" in note.text or "\\U" in note.text
 
 
 def _claimed(db: sqlite3.Connection, project: int, name: str, row: int, permalink: str, own: bool) -> None:

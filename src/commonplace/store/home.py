@@ -193,7 +193,7 @@ class Home:
     ) -> None:  # fmt: skip
         """Carry out changes, once `prepare` has synced their temp files. Raises as `commit` of what is `about`."""
         steps = [step for _, each in changes for step in each]
-        is_synced = len(steps) > len(changes)
+        is_synced = any(len(each) > 1 for _, each in changes)
         try:
             prepare()
             lines = [change.dump() for change, _ in changes]

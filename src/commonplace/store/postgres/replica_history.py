@@ -23,15 +23,7 @@ class ReplicaHistory(History):
 
     def follow(self, lines: bytes, last: int) -> None:
         """Add lines that the database has; the number of the last one is `last`. Raises OSError."""
-        size = os.fstat(self._fd).st_size
-        try:
-            done = 0
-            while done < len(lines):
-                done += os.pwrite(self._fd, lines[done:], size + done)
-        except OSError:
-            os.ftruncate(self._fd, size)
-            raise
-        self._size, self._last = size + len(lines), last
+        self.append_lines(lines, last, durable=False)
 
     def replace(self, lines: Iterable[bytes]) -> None:
         """Put the lines the database has in place of all, and drop the texts none of them refers to. Raises OSError."""

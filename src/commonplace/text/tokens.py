@@ -10,7 +10,6 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from functools import cache
-from operator import add
 from pathlib import Path
 from typing import NamedTuple
 
@@ -40,7 +39,6 @@ def _word() -> re.Pattern[str]:
     return re.compile(f"[{_CJK}]+|[^\\W_{_CJK}]+")
 
 
-_LONG_RUN = 1000
 PASSAGE_WORDS = 200
 """About how long a passage is; a CJK character counts two thirds of a word."""
 
@@ -195,10 +193,7 @@ _TWICE = _Twice()
 
 
 def _pairs(run: re.Match[str]) -> str:
-    text = run.group()
-    if len(text) > _LONG_RUN:  # slower, but without an object for each pair
-        return f" {text.translate(_TWICE)[2:]} "
-    return f" {' '.join([*map(add, text, text[1:]), text[-1]])} "
+    return f" {run.group().translate(_TWICE)[2:]} "
 
 
 def _blocks(text: str) -> list[tuple[int, int]]:

@@ -360,8 +360,9 @@ class NoteEntries(Entries):
 
     def _read(self, path: str, namespace: str) -> _EntryFile | None:
         """The entry in the file at `path`, None when there is none. Raises Unreadable."""
+        store = self.engine.store(PROJECT)
         try:
-            file = self.engine.store(PROJECT).read(path)
+            file = store.read(path)
         except NotFound:
             return None
         except CommonplaceError:

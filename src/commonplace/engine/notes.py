@@ -278,7 +278,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             info = info if info is not None and self.sees(info.scope) else None
         if info is not None:
             return info, store.read(info.path)
-        if os.path.lexists(os.path.join(store.root, path)) and store.place(path).kind != "missing":
+        if store.place(path).kind != "missing":
             raise Exists(path, f"{project}/{path}")
         return None, None
 

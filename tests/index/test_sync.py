@@ -36,10 +36,10 @@ class Shelf:
         text, stamp = self.files[path]
         return self.desk.note(path, text), stamp
 
-    def plan(self, unreadable: tuple[str, ...] = ()) -> list[sync.Change]:
+    def plan(self, unreadable: tuple[str, ...] = ()) -> list[sync.Difference]:
         return self.desk.index.plan("notes", self.listing(unreadable))
 
-    def sync(self, unreadable: tuple[str, ...] = (), changes: list[sync.Change] | None = None) -> sync.Result:
+    def sync(self, unreadable: tuple[str, ...] = (), changes: list[sync.Difference] | None = None) -> sync.Result:
         result = sync.Result()
         planned = self.plan(unreadable) if changes is None else changes
         self.desk.index.apply("notes", planned, self.load, nullcontext(), result)

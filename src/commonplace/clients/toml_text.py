@@ -12,7 +12,7 @@ from commonplace.clients.editing import BOM, Editor, Hint, Name, Tree, Unsure, c
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
-class _Statement(NamedTuple):
+class _TomlStatement(NamedTuple):
     """A header or a pair from `start` to `end`, without a comment behind it; the lines that are its reach to `next`.
     `keys`: a header's path, a pair's key."""
 
@@ -100,9 +100,9 @@ def _at(tree: dict[str, Any], path: Sequence[str]) -> dict[str, Any]:
     return tree
 
 
-def _table(text: str, path: Sequence[str]) -> list[_Statement]:
+def _table(text: str, path: Sequence[str]) -> list[_TomlStatement]:
     """The header of a table and its pairs. Raises Unsure when it stands in another form."""
-    found: list[_Statement] = []
+    found: list[_TomlStatement] = []
     for each in _statements(text):
         if each.is_header and found:
             break
@@ -113,7 +113,7 @@ def _table(text: str, path: Sequence[str]) -> list[_Statement]:
     return found
 
 
-def _statements(text: str) -> Iterator[_Statement]:
+def _statements(text: str) -> Iterator[_TomlStatement]:
     """What stands in `text`: each line that is not blank, with those that follow until they are TOML together."""
     at, raw = len(BOM) if text.startswith(BOM) else 0, ""
     start = at
@@ -127,7 +127,7 @@ def _statements(text: str) -> Iterator[_Statement]:
         if (keys := _keys(raw)) is not None:
             cuts = (found.start() for found in re.finditer("#", raw))
             end = next((cut for cut in cuts if _keys(raw[:cut]) is not None), len(raw))
-            yield _Statement(start, start + len(raw[:end].strip()), at, keys, raw.lstrip().startswith("["))
+            yield _TomlStatement(start, start + len(raw[:end].strip()), at, keys, raw.lstrip().startswith("["))
             raw = ""
 
 

@@ -49,7 +49,7 @@ from commonplace.store.home import Home
 from commonplace.store.layout import Layout
 
 if TYPE_CHECKING:
-    from commonplace.index.sync import Files, Progress, Result
+    from commonplace.index.sync import BulkSource, Progress, Result
     from commonplace.index.vectors.nearest import Vectors
 
 P = ParamSpec("P")
@@ -298,15 +298,15 @@ class Engine:
             note.provenance = self.written_by(store.name, path, file)
         return note, file.stamp
 
-    def files(self, store: Store) -> Files | None:
+    def files(self, store: Store) -> BulkSource | None:
         """What other processes need to read a project's notes; None where they cannot."""
-        from commonplace.index.sync import Files
+        from commonplace.index.sync import BulkSource
 
         def accept(path: str, file: File) -> Provenance:
             self.freshness.notice(store.name, path)
             return self.written_by(store.name, path, file)
 
-        return Files(store, self.gate.suspicious, accept) if isinstance(store, FolderStore) else None
+        return BulkSource(store, self.gate.suspicious, accept) if isinstance(store, FolderStore) else None
 
     def written_by(self, project: str, path: str, file: File) -> Provenance:
         """Where the text of a file comes from, by the journal."""

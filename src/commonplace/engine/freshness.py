@@ -25,7 +25,7 @@ from commonplace.store.home import Home
 from commonplace.store.path_guard import has_link
 
 if TYPE_CHECKING:
-    from commonplace.index.sync import Change, Files, Progress, Result
+    from commonplace.index.sync import BulkSource, Difference, Progress, Result
     from commonplace.index.watch import Changes, Watch
 
 Loader = Callable[[Store, str], tuple[Note, Stamp] | None]
@@ -55,7 +55,7 @@ class Freshness:
 
     def __init__(
         self, index: Index, home: Home, stores: Mapping[str, Store], load: Loader,
-        files: Callable[[Store], Files | None], clock: Clock, watch: bool, may_be_late: bool, socket: Path,
+        files: Callable[[Store], BulkSource | None], clock: Clock, watch: bool, may_be_late: bool, socket: Path,
     ):  # fmt: skip
         self._index = index
         self._home = home
@@ -278,7 +278,7 @@ class Freshness:
         from commonplace.index import sync
 
         notes, name = self._index.notes, store.name
-        differs: list[Change] = []
+        differs: list[Difference] = []
         gone: dict[str, Values] = {}
         waiting, unreadable = [""], list[str]()
         while waiting:
@@ -315,7 +315,7 @@ class Freshness:
                       if key[0] == name and store.stamp(key[1]) is None]:  # fmt: skip
             self._notice_all(lost)
 
-    def _applied(self, store: FolderStore, changes: Sequence[Change]) -> bool:
+    def _applied(self, store: FolderStore, changes: Sequence[Difference]) -> bool:
         """Apply what of `changes` is still so; False when somebody keeps the lock."""
         from commonplace.index.sync import Result
 
@@ -327,7 +327,7 @@ class Freshness:
             return False
         return True
 
-    def _anew(self, store: FolderStore, change: Change) -> list[Change]:
+    def _anew(self, store: FolderStore, change: Difference) -> list[Difference]:
         """What `change`, found a while ago, comes to now."""
         old, stamp = change.old, store.stamp(change.path)
         if old is None or old == change.path:
@@ -372,7 +372,7 @@ class Freshness:
             with index.write_lock, index.transaction():
                 index.see(name, version)
 
-    def _plan(self, store: Store, folder: str) -> list[Change]:
+    def _plan(self, store: Store, folder: str) -> list[Difference]:
         """What has to change in the index so that it shows the project, or one folder of it."""
         index, name = self._index, store.name
         if trouble := store.trouble():
@@ -393,14 +393,16 @@ class Freshness:
         """Compare one file with the index, and apply what differs."""
         self._apply(store, self._differs(store, path), result)
 
-    def _differs(self, store: Store, path: str) -> list[Change]:
+    def _differs(self, store: Store, path: str) -> list[Difference]:
         """What has to change in the index so that it shows one file."""
         stamp = store.stamp(path) if store.is_note(path) else None
         if stamp is not None and self._skipped.get((store.name, path)) == stamp:
             return []
         return self._index.plan_file(store.name, path, stamp)
 
-    def _apply(self, store: Store, changes: Sequence[Change], result: Result, progress: Progress | None = None) -> None:
+    def _apply(
+        self, store: Store, changes: Sequence[Difference], result: Result, progress: Progress | None = None
+    ) -> None:
         if changes:
             index = self._index
             self._home.settle()

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from commonplace.index.link_queries import LinkQueries
     from commonplace.index.rows import Hit, Hits, NoteInfo, SmartResult
     from commonplace.index.search.ranking import Nearness
-    from commonplace.index.sync import Change, Files, Load, Progress, Result
+    from commonplace.index.sync import BulkSource, Difference, Load, Progress, Result
     from commonplace.note.model import Note
 
 
@@ -73,22 +73,22 @@ class Index(Database):
 
         return writer.forget_project(self.connection, project)
 
-    def plan(self, project: str, listing: Listing, folder: str = "") -> list[Change]:
+    def plan(self, project: str, listing: Listing, folder: str = "") -> list[Difference]:
         """What has to change so that the index shows `listing`, all of a project or of one folder of it: removals
         first, then new notes, oldest first. Nothing below a folder that could not be read counts as removed."""
         from commonplace.index import sync
 
         return sync.plan(self.notes.stamps(project, folder), listing)
 
-    def plan_file(self, project: str, path: str, stamp: Stamp | None) -> list[Change]:
+    def plan_file(self, project: str, path: str, stamp: Stamp | None) -> list[Difference]:
         """The same for the single note at `path`, which has this stamp if it is there."""
         from commonplace.index import sync
 
         return sync.plan_file(self.notes.stamp(project, path), path, stamp)
 
     def apply(
-        self, project: str, changes: Sequence[Change], load: Load, lock: AbstractContextManager[object],
-        result: Result, progress: Progress | None = None, files: Files | None = None,
+        self, project: str, changes: Sequence[Difference], load: Load, lock: AbstractContextManager[object],
+        result: Result, progress: Progress | None = None, files: BulkSource | None = None,
     ) -> None:  # fmt: skip
         """Bring the index in step, a batch of changes per transaction, each under the home's `lock` so that no writer
         gets between a file's bytes and its rows. `load` gives a note and the stamp it was read with, None when the

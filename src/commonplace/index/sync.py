@@ -31,7 +31,7 @@ Load = Callable[[str], tuple[Note, Stamp] | None]
 Progress = Callable[[int, int], None]
 
 
-class Change(NamedTuple):
+class Difference(NamedTuple):
     """A file the index knows at `old` (None: not at all), which has this stamp at `path` now (None: it is gone)."""
 
     path: str
@@ -40,7 +40,7 @@ class Change(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Files:
+class BulkSource:
     """The files of a folder, and what becomes of them: `suspicious` names the gate's rules that match a text, `accept`
     says where a file comes from that is indexed."""
 
@@ -63,48 +63,49 @@ class Result:
         return self.added + self.modified + self.moved + self.removed
 
 
-def plan(known: dict[str, Values], listing: Listing) -> list[Change]:
+def plan(known: dict[str, Values], listing: Listing) -> list[Difference]:
     """What has to change so that the index, which has these stamps by path, shows `listing`: removals first, then new
     notes, oldest first. Nothing below a folder that could not be read counts as removed. `known` is used up."""
     if not listing.unreadable and listing.stamps == known:
         return []  # the usual case, compared in C
     fresh: dict[str, Stamp] = {}
-    changes: list[Change] = []
+    changes: list[Difference] = []
     for path, values in listing.stamps.items():
         before = known.pop(path, None)
         if before is None:
             fresh[path] = bounded(values)
         elif before != values and before != (stamp := bounded(values)):
-            changes.append(Change(path, stamp, path))
+            changes.append(Difference(path, stamp, path))
     if listing.unreadable and known:
         folders = tuple(f"{folder}/" if folder else "" for folder in listing.unreadable)
         known = {path: stamp for path, stamp in known.items() if not path.startswith(folders)}
     return _with_moves(known, fresh) + sorted(changes, key=_age)
 
 
-def plan_file(known: Stamp | None, path: str, stamp: Stamp | None) -> list[Change]:
+def plan_file(known: Stamp | None, path: str, stamp: Stamp | None) -> list[Difference]:
     """The same for the single note at `path`: `stamp` is that of the file, if it is there."""
-    return [] if known == stamp else [Change(path, stamp, None if known is None else path)]
+    return [] if known == stamp else [Difference(path, stamp, None if known is None else path)]
 
 
-def _with_moves(gone: dict[str, Values], fresh: dict[str, Stamp]) -> list[Change]:
+def _with_moves(gone: dict[str, Values], fresh: dict[str, Stamp]) -> list[Difference]:
     """Pair a file that is gone with a new one of equal stamp; the rest is removed or added."""
     by_stamp = {values: path for path, values in gone.items()} if fresh else {}
-    found = [Change(path, stamp, by_stamp.pop(stamp, None)) for path, stamp in fresh.items()]
+    found = [Difference(path, stamp, by_stamp.pop(stamp, None)) for path, stamp in fresh.items()]
     moved = [each for each in found if each.old is not None]
     for each in moved:
         del gone[each.old]  # type: ignore[arg-type]
     added = [each for each in found if each.old is None]
-    return [*(Change(path, None, path) for path in gone), *moved, *sorted(added, key=_age)]
+    return [*(Difference(path, None, path) for path in gone), *moved, *sorted(added, key=_age)]
 
 
-def _age(change: Change) -> tuple[int, str]:
+def _age(change: Difference) -> tuple[int, str]:
     return (change.stamp.mtime_ns if change.stamp else 0, change.path)
 
 
 def apply(
-    db: sqlite3.Connection, project: str, changes: Sequence[Change], load: Load, lock: AbstractContextManager[object],
-    result: Result, progress: Progress | None = None, files: Files | None = None,
+    db: sqlite3.Connection, project: str, changes: Sequence[Difference], load: Load,
+    lock: AbstractContextManager[object], result: Result, progress: Progress | None = None,
+    files: BulkSource | None = None,
 ) -> None:  # fmt: skip
     """Carry out `changes`, a batch a transaction, each under the home's lock so that no writer gets between
     a file's bytes and its rows. `load` gives a note and the stamp it was read with, None when the path is none
@@ -125,7 +126,7 @@ def apply(
             merge_words(db, lock)
 
 
-def _batches(changes: Sequence[Change]) -> Iterator[Sequence[Change]]:
+def _batches(changes: Sequence[Difference]) -> Iterator[Sequence[Difference]]:
     done = 0
     while done < len(changes):
         end, size = done, 0
@@ -139,8 +140,8 @@ def _batches(changes: Sequence[Change]) -> Iterator[Sequence[Change]]:
 
 @contextmanager
 def _read_ahead(
-    db: sqlite3.Connection, project: str, batches: Sequence[Sequence[Change]], lock: AbstractContextManager[object],
-    files: Files | None,
+    db: sqlite3.Connection, project: str, batches: Sequence[Sequence[Difference]], lock: AbstractContextManager[object],
+    files: BulkSource | None,
 ) -> Iterator[Iterator[dict[str, Prepared]]]:  # fmt: skip
     """What other processes read of the new files of each batch, by path; nothing where they are few."""
     added = [[each.path for each in batch if each.old is None] for batch in batches]
@@ -156,8 +157,8 @@ def _read_ahead(
 
 
 def _apply_batch(
-    db: sqlite3.Connection, project: str, changes: Sequence[Change], load: Load, result: Result,
-    prepared: dict[str, Prepared], files: Files | None,
+    db: sqlite3.Connection, project: str, changes: Sequence[Difference], load: Load, result: Result,
+    prepared: dict[str, Prepared], files: BulkSource | None,
 ) -> None:  # fmt: skip
     """Carry out some changes; of many new notes, some are written by a second thread while the next are read, unless
     they are `prepared` and their files are the same still."""
@@ -182,7 +183,7 @@ def _apply_batch(
         loading.end()
 
 
-def _apply(db: sqlite3.Connection, project: str, change: Change, load: Load, result: Result) -> None:
+def _apply(db: sqlite3.Connection, project: str, change: Difference, load: Load, result: Result) -> None:
     from commonplace.index import writer
 
     path, _, old = change

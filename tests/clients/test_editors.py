@@ -128,3 +128,13 @@ def test_damaged_files_are_refused_or_come_out_as_they_were(kind: str, seed: int
         return
     assert editor.find(new, path, "memory") == VALUE
     assert editor.drop(new, path, "memory", hint) == text
+
+
+@pytest.mark.parametrize(
+    ("editor", "text"),
+    [(yaml_text, "~\n"), (yaml_text, "null # nothing\n"), (jsonc, '{"a":' * 900 + "1" + "}" * 900)],
+)
+@pytest.mark.promise("install-2")
+def test_what_cannot_be_edited_surely_is_refused_in_words(editor: Any, text: str) -> None:
+    with pytest.raises(Unsure):
+        editor.put(text, ["servers"], "memory", VALUE)

@@ -198,6 +198,15 @@ def test_a_link_to_nothing_is_taken_for_create_and_missing_for_the_others(linked
 
 
 @pytest.mark.promise("000a-12.9")
+def test_below_a_link_to_nothing_a_file_makes_the_folder_it_names(linked):
+    root, tool = linked
+    assert not tool(command="create", path="/memories/dangling/b.md", file_text="b")[1]
+    assert not tool(command="rename", old_path="/memories/dangling/b.md", new_path="/memories/dangling/n/c.md")[1]
+    assert (root / "nothing" / "n" / "c.md").read_text() == "b"
+    assert os.readlink(root / "dangling") == "nothing"
+
+
+@pytest.mark.promise("000a-12.9")
 def test_edits_write_through_a_link_inside_and_the_link_stays(linked):
     root, tool = linked
     for command in ("str_replace", "insert", "create"):

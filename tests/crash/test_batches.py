@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from commonplace import Draft, open_memory
+from commonplace import Draft, faces, open_memory
+from commonplace.clock import wait_for
 from commonplace.errors import NotFound
 from commonplace.note.edit import Append
 from crash import batches
@@ -462,3 +463,18 @@ def test_a_server_told_to_end_while_many_write_has_kept_what_it_acknowledged(tmp
     with open_memory(home, watch=False) as memory:
         assert {path.stem for path in (home / "notes").glob("*.md")} >= set(kept)
         assert len(memory.log(limit=0)) >= len(kept)
+
+
+def test_what_others_write_while_a_call_waits_for_the_lock_is_seen_by_it(tmp_path):
+    with open_memory(tmp_path) as holder:
+        holder.write(Draft("there", project="notes", title="There"))
+    with open_memory(tmp_path) as holder, open_memory(tmp_path) as memory, ThreadPoolExecutor(1) as pool:
+        registry = faces.registry(["notes"], memory.settings)
+        given = {"title": "Foo", "content": "after", "directory": "", "overwrite": True}
+        with holder.exclusive():
+            call = pool.submit(registry.call, memory, "write_note", given)
+            assert wait_for(lambda: memory.engine.freshness.is_swept)  # its first look, without the lock
+            (tmp_path / "notes/By Hand.md").write_text("---\npermalink: notes/foo\n---\nbefore\n")
+        assert not call.result().is_error
+        assert "after" in (tmp_path / "notes/By Hand.md").read_text()
+        assert not (tmp_path / "notes/Foo.md").exists()

@@ -135,7 +135,11 @@ def changed(tree: Tree, path: Sequence[str], position: int | None, member: Tree 
 
 def check(made: Tree, wanted: Tree) -> None:
     """Raise Unsure when the text that was made does not say what it should."""
-    if made != wanted:
+    try:
+        is_right = made == wanted
+    except RecursionError:
+        raise Unsure("it is nested too deeply") from None
+    if not is_right:
         raise Unsure("the change would alter more than one entry")
 
 

@@ -98,6 +98,8 @@ def _read(text: str) -> Document:
         node = None if root is None else _node(root)
         if node is None or (node.kind == "null" and not node.raw.value):
             return Document(text, None, None, value)
+        if node.kind == "null":
+            raise Unsure("it is no mapping")
         return Document(text, node, _tree(node), value)
     except (yaml.YAMLError, RecursionError) as error:
         raise Unsure(f"it is not one YAML document: {' '.join(str(error).split())}") from None

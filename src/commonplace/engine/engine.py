@@ -201,7 +201,8 @@ class Engine:
 
         if self.freshness.is_current and not (whole and self.freshness.late):
             return Result()
-        if not whole and self.settings.url is None and self.freshness.has_seen(self.guard.asked):
+        is_kept = not self._is_writing or self.home.staged is not None  # else others wrote until the lock was held
+        if is_kept and not whole and self.settings.url is None and self.freshness.has_seen(self.guard.asked):
             self.freshness.retire_expired()
             self.freshness.is_current = self._depth > 0
             if not self._depth:
@@ -369,6 +370,8 @@ class Engine:
                 with self.home.writing():
                     if not self.guard.is_open:
                         self._folders.enter_context(lock_folders(self._shared_folders()))
+                        if self.index.close_stand_in():  # it could not be written while others had the lock
+                            self.freshness.is_current = False
                     self._is_writing = True
                     try:
                         yield

@@ -209,7 +209,8 @@ class NoteEdits:
         with self._changing(entity.name) as text:  # a placeholder becomes an entity; its relations stay
             text.make_entity(entity.type, self._created_at())
             text.ensure_observations()
-            text.add_observations([each for each in entity.observations if each not in text.observations])
+            there = set(text.observations)
+            text.add_observations([each for each in entity.observations if each not in there])
         self.add_keys(entity.name, more)
 
     def _compose(

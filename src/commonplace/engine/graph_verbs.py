@@ -109,7 +109,17 @@ class Graph(Protocol):
         def plan(edits: GraphEdits) -> list[tuple[str, list[str]]]:
             if missing := [name for name, _ in additions if name not in edits.known]:
                 raise NoEntity(missing[0])
-            return [(name, _add_lacking(edits, name, texts)) for name, texts in additions]
+            names = dict.fromkeys(name for name, _ in additions)
+            known = {name: dict.fromkeys(edits.observations(name), False) for name in names}
+            results = []
+            for name, texts in additions:
+                added = [text for text in dict.fromkeys(texts) if text not in known[name]]
+                known[name] |= dict.fromkeys(added, True)
+                results.append((name, added))
+            for name, there in known.items():  # each note is read and written once
+                if new := [text for text, is_new in there.items() if is_new]:
+                    edits.add_observations(name, new)
+            return results
 
         return self._change("edit", {name for name, _ in additions}, plan)
 
@@ -143,13 +153,16 @@ class Graph(Protocol):
     @verb
     def delete_observations(self, deletions: Sequence[tuple[str, Sequence[str]]]) -> None:
         """Remove all copies of observations; what is not there is no error."""
+        gone: dict[str, set[str]] = {}
+        for name, texts in deletions:
+            gone.setdefault(name, set()).update(texts)
 
         def plan(edits: GraphEdits) -> None:
-            for name, texts in deletions:
+            for name, texts in gone.items():
                 if name in edits.known:
-                    edits.drop_observations(name, set(texts))
+                    edits.drop_observations(name, texts)
 
-        self._change("edit", {name for name, _ in deletions}, plan)
+        self._change("edit", gone, plan)
 
     @verb
     def delete_relations(self, relations: Sequence[GraphRelation]) -> None:

@@ -61,13 +61,15 @@ class Files:
         return place
 
     def _nearest(self, path: str) -> tuple[PathInfo, str]:
-        """The nearest place above `path` that exists, links followed, and the rest of the path below it."""
-        parent, _, rest = path.rpartition("/")
-        while parent:
-            place = self._follow(self._store.place(self._path(parent)))
+        """The nearest place above `path` that exists, links followed, and the rest of the path below it: where a link
+        leads to nothing, that of its target."""
+        parent, _, rest = self._path(path).rpartition("/")
+        while len(parent) > len(self._base):
+            raw = self._store.place(parent)
+            place = self._follow(raw)
             if place.kind != "missing":
                 return place, rest
-            parent, _, name = parent.rpartition("/")
+            parent, _, name = (place.path if raw.kind == "link" else parent).rpartition("/")
             rest = f"{name}/{rest}"
         return PathInfo("folder", self._base), rest
 

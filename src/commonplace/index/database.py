@@ -135,6 +135,14 @@ class Database:
         self._is_pinned, self.is_copy, self._try_again = pinned, True, time.monotonic() + _TRY_AGAIN
         return True
 
+    def close_stand_in(self) -> bool:
+        """Have the file itself opened at the next use, if what is in use stands in for it; whether it did."""
+        if self._try_again is None:
+            return False
+        self.close()
+        self._try_again = None
+        return True
+
     def pin(self) -> None:
         """Open the index, and until `unpin` use this file even if another process puts a new one in its place."""
         self._is_pinned = self.connection is not None

@@ -13,10 +13,11 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cache, lru_cache
-from heapq import heapify, heappop, heappush, nsmallest
+from heapq import heappop, heappush, nsmallest
 from itertools import chain
 from operator import add
 from pathlib import Path
@@ -35,16 +36,14 @@ MOST_TERMS = 3
 MOST_WITH_TAG = 10
 MOST_WITH_NAME = 5
 TAG, TARGET, NAME, TERM = 1.0, 1.5, 2.0, 1.0
-_STRONG = {"tags": (TAG, "tag"), "targets": (TARGET, "link"), "names": (NAME, "name")}
-"""Kinds of marks but for terms: what one counts, and what a reason calls it."""
-_Marks = Mapping[str, Mapping[str, str]]
-"""What ties a memory to others: `tags`, wikilink `targets`, `names`, `words`, and `pairs` of Han characters; each mark
-folded, to how it is written."""
-_LONGEST = 100  # characters of a target that are compared
+_STEP = 0.5
+"""Scores are multiples of this."""
+_TARGET_LENGTH = 100
 _MARKED = re.compile(r"[\d_.-]")
 _SIGNS = re.compile("[_.-]")
 _WIKILINK = re.compile(r"!?\[\[[^\[\]\n]{1,400}\]\]")
-_SHORTEST = 4  # letters of the shortest plain word that is evidence
+_SHORTEST = 4
+"""Letters of the shortest plain word that is evidence."""
 _NAME = re.compile(r"(?<![^\s(\"'“‘/])[A-ZÀ-ÖØ-Þ][^\W\d_]+(?:-[A-ZÀ-ÖØ-Þ][^\W\d_]+)*")
 _BEGINNING = re.compile(r"(?:\A|[.!?:;\n]|^[-*#>]+)\s*[\"'“‘(]?\Z", re.M)
 
@@ -56,7 +55,8 @@ def without_wikilinks(text: str) -> str:
 
 def evidence_words(low: str) -> set[str]:
     """The words of a plain text that can be evidence: of four letters or more and no stop words, or marked by a digit,
-    `_`, `-` or `.` within. Numbers are none, but versions, dates and addresses are (`3.11.2`). Without wikilinks."""
+    `_`, `-` or `.` within. Numbers are none, but versions, dates and addresses are (`3.11.2`). Without wikilinks.
+    """
     found = set(words(without_wikilinks(low))) - _stop_words()
     letters = {word: sum(map(str.isalpha, word)) for word in found}
     return {
@@ -99,6 +99,19 @@ def _stop_words() -> frozenset[str]:
     return frozenset(word for line in lines if not line.startswith("#") for word in line.split())
 
 
+@dataclass(frozen=True, slots=True)
+class _Marked:
+    """A memory with what can tie it to others, rare ones only: tags, wikilink targets and names (folded, to how they
+    are written), words, and pairs of Han characters."""
+
+    memory: MemoryState
+    tags: dict[str, str]
+    targets: dict[str, str]
+    names: dict[str, str]
+    words: set[str]
+    pairs: set[str]
+
+
 def plan_links(memories: Sequence[MemoryState], now: datetime | None = None, job: str = "dream") -> list[Action]:
     """The links dream level 3 makes, best score first, ties by ids; each `reason` is the evidence in words.
 
@@ -108,93 +121,120 @@ def plan_links(memories: Sequence[MemoryState], now: datetime | None = None, job
     neither linked nor were unlinked. `now` is the time such links are stamped with as `updated`.
     """
     pairs = _Pairs(sorted((each for each in memories if each.category != REMINDERS), key=lambda each: each.id))
-    known, left = pairs.memories, MOST_LINKS_PER_RUN
+    known = pairs.memories
+    left = MOST_LINKS_PER_RUN
     if now is not None:
         left -= sum(known[a].updated == now == known[b].updated for a, b in pairs.related)
     found: list[Action] = []
-    for a, b, reasons in pairs.best() if left > 0 else ():
-        found.append(Action(job, LINK, known[a].id, ", ".join(reasons), known[a].path, target=known[b].id))
-        pairs.links.update((a, b))
-        if len(found) == left:
-            break
+    for _, a, b in sorted(pairs.best(left)) if left > 0 else ():
+        if pairs.is_open(a, b) and len(found) < left:
+            _, reasons = pairs.evidence(a, b)
+            found.append(Action(job, LINK, known[a].id, ", ".join(reasons), known[a].path, target=known[b].id))
+            pairs.links.update((a, b))
     return found
 
 
 class _Pairs:
-    """The memories that take part, in the order of their ids, and what each shares with which others. A pair is two
-    positions in `memories`, the smaller first. `related` are the linked pairs the evidence would link, `links` counts
-    them by position."""
+    """The memories that take part, in the order of their ids, and what each shares with which others.
+
+    A pair is two positions in `memories`, the smaller first. `related` are the linked pairs the evidence would link,
+    `links` counts them by position.
+    """
 
     def __init__(self, memories: Sequence[MemoryState]):
         marked, self._counts = _rare_marks(memories)
-        self.memories = [memory for memory, _ in marked if memory.phase == ORGANIZED]
-        self._marks = [marks for memory, marks in marked if memory.phase == ORGANIZED]
+        self._marked = [each for each in marked if each.memory.phase == ORGANIZED]
+        self.memories = [each.memory for each in self._marked]
         self._with = defaultdict[tuple[str, str, str], list[int]](list)
-        for at, marks in enumerate(self._marks):
-            for kind, each in marks.items():
-                for mark in each:
-                    self._with[self.memories[at].scope, kind, mark].append(at)
+        for at, each in enumerate(self._marked):
+            for kind in ("tags", "targets", "names", "words", "pairs"):
+                for mark in getattr(each, kind):
+                    self._with[each.memory.scope, kind, mark].append(at)
         linked = linked_pairs(self.memories)
         self._closed = linked | linked_pairs(self.memories, "unlinked")
-        self.related = [(a, b) for a, b in linked if self._may_link(a, b) and self._evidence(a, b)[0] >= LEAST_SCORE]
+        self.related = [
+            (a, b)
+            for a, b in linked
+            if self.memories[a].scope == self.memories[b].scope
+            and self.memories[a].category != self.memories[b].category
+            and self.evidence(a, b)[0] >= LEAST_SCORE
+        ]
         self.links = Counter(chain.from_iterable(self.related))
 
-    def _may_link(self, a: int, b: int) -> bool:
-        one, other = self.memories[a], self.memories[b]
-        return one.scope == other.scope and one.category != other.category
+    def is_open(self, a: int, b: int) -> bool:
+        """Whether neither has all the links it gets."""
+        return self.links[a] < MOST_LINKS and self.links[b] < MOST_LINKS
 
-    def best(self) -> Iterator[tuple[int, int, list[str]]]:
-        """The pairs to link with the evidence, best first, none with a memory that has all the links it gets. What a
-        pair shares is looked at when its upper bound is the highest that is left."""
-        queue: list[tuple[float, int, int, list[str] | None]] = [
-            (-most, at, other, None) for at in range(len(self.memories)) for most, other in self._candidates(at)
-        ]
-        heapify(queue)
-        while queue:
-            _, a, b, reasons = heappop(queue)
-            if max(self.links[a], self.links[b]) >= MOST_LINKS:
-                continue
-            if reasons is not None:
-                yield a, b, reasons
-                continue
-            score, reasons = self._evidence(a, b)
-            if score >= LEAST_SCORE:
-                heappush(queue, (-score, a, b, reasons))
+    def best(self, wanted: int) -> list[tuple[float, int, int]]:
+        """(score, negative; pair) of all pairs that may be among the first `wanted` ones linked.
 
-    def _candidates(self, at: int) -> Iterator[tuple[float, int]]:
-        """(the score at most, position) of the later memories that this one may be linked to."""
-        if self.links[at] >= MOST_LINKS:
+        Taking the best pairs first gives `wanted` links among any 2 * `wanted` pairs that have no memory in common,
+        as a link fills up two memories at most. So once there are as many, what scores no better is not looked for.
+        Of one memory's pairs not all are kept: to refuse one takes a partner filled up in this run.
+        """
+        most = 2 * MOST_LINKS_PER_RUN + MOST_LINKS
+        least = LEAST_SCORE
+        apart: list[float] = []
+        taken: set[int] = set()
+        found: list[tuple[float, int, int]] = []
+        for at in range(len(self._marked)):
+            partners = nsmallest(most, self._partners(at, least)) if self.links[at] < MOST_LINKS else []
+            found += [(score, at, other) for score, other in partners]
+            if partners and taken.isdisjoint((at, partners[0][1])):
+                taken.update((at, partners[0][1]))
+                heappush(apart, -partners[0][0])
+                if len(apart) > 2 * wanted:
+                    heappop(apart)
+                if len(apart) == 2 * wanted:
+                    least = apart[0] + _STEP
+        return found
+
+    def _partners(self, at: int, least: float) -> Iterator[tuple[float, int]]:
+        """(score, negative; position) of the later memories that this one may be linked to with `least` or more."""
+        mine = self._marked[at]
+        tags, targets = self._shared(at, tags=mine.tags), self._shared(at, targets=mine.targets)
+        names = self._shared(at, names=mine.names)
+        terms = self._shared(at, words=mine.words, pairs=mine.pairs)
+        marks = ((TAG, tags), (TARGET, targets), (NAME, names))
+        needed = (least - sum(weight * max(each.values(), default=0) for weight, each in marks)) / TERM
+        if needed > MOST_TERMS:
             return
-        marks = [(weight, self._shared(at, kind)) for kind, (weight, _) in _STRONG.items()]
-        terms = self._shared(at, "words", "pairs")
-        others = {other for other, count in terms.items() if TERM * count >= LEAST_SCORE}
-        for other in others.union(*(each for _, each in marks)):
+        others = {other for other, count in terms.items() if count >= needed}
+        if needed <= 0:
+            others |= tags.keys() | targets.keys() | names.keys()
+        for other in others:
             most = sum(weight * each[other] for weight, each in marks) + TERM * min(MOST_TERMS, terms[other])
-            if most >= LEAST_SCORE and (at, other) not in self._closed and self._may_link(at, other):
-                yield most, other
+            if most < least or self.links[other] >= MOST_LINKS or (at, other) in self._closed:
+                continue
+            if mine.memory.category != self.memories[other].category:
+                score, _ = self.evidence(at, other)
+                if score >= least:
+                    yield -score, other
 
-    def _shared(self, at: int, *kinds: str) -> Counter[int]:
+    def _shared(self, at: int, **marks: Iterable[str]) -> Counter[int]:
+        """How many of these marks each later memory has."""
         scope = self.memories[at].scope
-        lists = (self._with[scope, kind, mark] for kind in kinds for mark in self._marks[at][kind])
+        lists = (self._with[scope, kind, mark] for kind, each in marks.items() for mark in each)
         return Counter(chain.from_iterable([positions[bisect_right(positions, at) :] for positions in lists]))
 
-    def _evidence(self, a: int, b: int) -> tuple[float, list[str]]:
+    def evidence(self, a: int, b: int) -> tuple[float, list[str]]:
         """The score of what two memories share, and each reason in words: `tag "x"`, `link "y"`, `name "N"`,
         `term "z"`; of the terms the rarest. Four Han characters or more count like two terms."""
-        mine, other = self._marks[a], self._marks[b]
-        score, reasons = 0.0, list[str]()
-        for kind, (weight, name) in _STRONG.items():
-            if shared := sorted(mine[kind].keys() & other[kind].keys()):
-                score += weight * len(shared)
-                reasons += [f'{name} "{mine[kind][each]}"' for each in shared]
-        terms = [(self._counts["words"][word], word) for word in mine["words"].keys() & other["words"].keys()]
-        long, counts = 0, self._counts["pairs"]
-        if pairs := mine["pairs"].keys() & other["pairs"].keys():
-            for phrase in phrases(self.memories[a].content, pairs):
-                terms.append((min(counts[pair] for pair in map(add, phrase, phrase[1:])), phrase))
+        mine, other = self._marked[a], self._marked[b]
+        tags = sorted(mine.tags.keys() & other.tags.keys())
+        targets = sorted(mine.targets.keys() & other.targets.keys())
+        names = sorted(mine.names.keys() & other.names.keys())
+        terms = [(self._counts[word], word) for word in mine.words & other.words]
+        long = 0
+        if pairs := mine.pairs & other.pairs:
+            for phrase in phrases(mine.memory.content, pairs):
+                terms.append((min(self._counts[pair] for pair in map(add, phrase, phrase[1:])), phrase))
                 long += len(phrase) > 3
         best = [f'term "{term}"' for _, term in nsmallest(MOST_TERMS, terms)]
-        return score + TERM * min(MOST_TERMS, len(best) + long), reasons + best
+        reasons = [f'tag "{mine.tags[tag]}"' for tag in tags] + [f'link "{mine.targets[each]}"' for each in targets]
+        reasons += [f'name "{mine.names[each]}"' for each in names]
+        score = TAG * len(tags) + TARGET * len(targets) + NAME * len(names) + TERM * min(MOST_TERMS, len(best) + long)
+        return score, reasons + best
 
 
 @lru_cache(maxsize=1)
@@ -223,28 +263,32 @@ def phrases(content: str, pairs: Iterable[str]) -> list[str]:
     return found
 
 
-def _rare_marks(memories: Sequence[MemoryState]) -> tuple[list[tuple[MemoryState, _Marks]], Mapping[str, Counter[str]]]:
-    """The marks of each memory that more than one and not too many have, and how many have each, by kind."""
-    counts, sure, every = defaultdict[str, Counter[str]](Counter), set[str](), []
+def _rare_marks(memories: Sequence[MemoryState]) -> tuple[list[_Marked], Counter[str]]:
+    """The marks of each memory that more than one and not too many have, and how many have each term."""
+    tags, targets, terms, named = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
+    sure: set[str] = set()
+    every = []
     for memory in memories:
         low = plain(memory.content)
+        tagged = {plain(tag).strip(): tag for tag in reversed(memory.tags)}
+        linked = {key: each for each in reversed(memory.targets) if (key := plain(each).strip()[:_TARGET_LENGTH])}
         names, within = name_words(memory.content)
         sure |= within
-        marks: dict[str, dict[str, str]] = {
-            "tags": {plain(tag).strip(): tag for tag in reversed(memory.tags)},
-            "targets": {plain(each).strip()[:_LONGEST]: each for each in reversed(memory.targets) if each.strip()},
-            "names": names,
-            "words": dict.fromkeys(evidence_words(low), ""),
-            "pairs": dict.fromkeys(evidence_pairs(low), ""),
-        }
-        for kind, each in marks.items():
-            counts[kind].update(each.keys())
-        every.append((memory, marks))
-    terms = max(5, len(memories) // 100)
-    most = {"tags": MOST_WITH_TAG, "targets": len(memories), "names": MOST_WITH_NAME, "words": terms, "pairs": terms}
-    rare = {kind: {mark for mark, count in each.items() if 2 <= count <= most[kind]} for kind, each in counts.items()}
-    rare["names"] = rare.get("names", set()) & sure
+        every.append(_Marked(memory, tagged, linked, names, evidence_words(low), evidence_pairs(low)))
+        named.update(names.keys())
+        tags.update(tagged.keys())
+        targets.update(linked.keys())
+        terms.update(every[-1].words | every[-1].pairs)
+    most = max(5, len(memories) // 100)
+    rare = {term for term, count in terms.items() if 2 <= count <= most}
     return [
-        (memory, {kind: {mark: each[mark] for mark in each if mark in rare[kind]} for kind, each in marks.items()})
-        for memory, marks in every
-    ], counts
+        _Marked(
+            each.memory,
+            {key: tag for key, tag in each.tags.items() if 2 <= tags[key] <= MOST_WITH_TAG},
+            {key: target for key, target in each.targets.items() if targets[key] > 1},
+            {key: name for key, name in each.names.items() if key in sure and 2 <= named[key] <= MOST_WITH_NAME},
+            each.words & rare,
+            each.pairs & rare,
+        )
+        for each in every
+    ], terms

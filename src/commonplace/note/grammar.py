@@ -439,7 +439,10 @@ def _column(blanks: str, column: int) -> int:
 
 def _is_escaped(text: str, at: int) -> bool:
     """Whether an odd number of backslashes stands before `at`."""
-    return (at - len(text[:at].rstrip("\\"))) % 2 == 1
+    start = at
+    while start and text[start - 1] == "\\":
+        start -= 1
+    return (at - start) % 2 == 1
 
 
 def _masked(text: str) -> str:

@@ -178,3 +178,14 @@ def test_a_call_that_did_less_than_asked_says_so_in_a_second_text(nodes):
         assert reply.text.startswith(text), tool
         assert reply.hint.startswith(hint), tool
         assert bool(reply.hint) == bool(hint), tool
+
+
+def test_an_entity_named_often_in_one_call_is_read_and_written_as_one(nodes):
+    nodes.entity("Ada", "old")
+    texts = [f"text {number}" for number in range(300)]
+    added = [{"entityName": "Ada", "contents": [text, "old"]} for text in texts]
+    results = nodes("add_observations", observations=[*added, {"entityName": "Ada", "contents": ["text 7"]}])
+    assert [each["addedObservations"] for each in results["results"]] == [*([text] for text in texts), []]
+    gone = [{"entityName": "Ada", "observations": [text]} for text in texts[1:]]
+    nodes("delete_observations", deletions=gone)
+    assert nodes("open_nodes", names=["Ada"])["entities"][0]["observations"] == ["old", "text 0"]

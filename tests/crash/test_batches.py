@@ -465,6 +465,7 @@ def test_a_server_told_to_end_while_many_write_has_kept_what_it_acknowledged(tmp
         assert len(memory.log(limit=0)) >= len(kept)
 
 
+@pytest.mark.promise("issue-batches")
 def test_what_others_write_while_a_call_waits_for_the_lock_is_seen_by_it(tmp_path):
     with open_memory(tmp_path) as holder:
         holder.write(Draft("there", project="notes", title="There"))

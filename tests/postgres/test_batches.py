@@ -13,7 +13,7 @@ from commonplace import Draft, Memory, open_memory
 from commonplace.faces.reply import Reply
 from crash.batches import at_once
 from postgres.conftest import Replica
-from postgres.test_commits import cut, intercept
+from postgres.test_commits import cut, cut_after_commit, intercept
 from postgres.test_replicas import files, journal
 
 CALLS = {
@@ -98,14 +98,8 @@ def test_a_connection_cut_after_the_commit_of_a_batch_is_no_error_and_nothing_is
 ):
     a, b = replica("a"), replica("b")
 
-    def after(query: str) -> None:
-        if query == "commit":
-            cut(database, a)
-            raise psycopg.OperationalError("the connection is lost")
-
     with monkeypatch.context() as patch:
-        intercept(patch, lambda _: None, after)
-        patch.setattr(psycopg.Connection, "broken", property(lambda self: True))
+        cut_after_commit(patch, database, a)
         with at_once(a, CALLS) as replies:
             pass
     assert not failed(replies)

@@ -35,6 +35,18 @@ def intercept(monkeypatch: pytest.MonkeyPatch, before: Callable[[str], None], af
     monkeypatch.setattr(psycopg.Connection, "execute", wrapped)
 
 
+def cut_after_commit(monkeypatch: pytest.MonkeyPatch, database: str, memory: Memory) -> None:
+    """Have the connection lost once the server has committed, before this process hears of it."""
+
+    def after(query: str) -> None:
+        if query == "commit":
+            cut(database, memory)
+            raise psycopg.OperationalError("the connection is lost")
+
+    intercept(monkeypatch, lambda _: None, after)
+    monkeypatch.setattr(psycopg.Connection, "broken", property(lambda self: True))
+
+
 def killed_at(space: str, cache: Path, number: int) -> bool:
     """Write two notes in a process that is killed before its statement of this number. Returns whether it came to the
     end before."""
@@ -116,14 +128,8 @@ def test_a_connection_cut_after_the_commit_is_no_error_and_nothing_is_done_twice
 ):
     a, b = replica("a"), replica("b")
 
-    def after(query: str) -> None:
-        if query == "commit":
-            cut(database, a)
-            raise psycopg.OperationalError("the connection is lost")
-
     with monkeypatch.context() as patch:
-        intercept(patch, lambda _: None, after)
-        patch.setattr(psycopg.Connection, "broken", property(lambda self: True))
+        cut_after_commit(patch, database, a)
         written = a.write_many(DRAFTS)
     assert [each.title for each in written] == ["One", "Two"]
     assert b.list()[1] == 2

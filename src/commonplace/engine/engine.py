@@ -86,7 +86,12 @@ class Engine:
         self.settings = settings
         self.clock = clock
         self.layout = Layout(settings.home)
-        self.home = _open_home(settings, self.layout, clock, serving)
+        if settings.url is None:
+            self.home = Home(self.layout, clock)
+        else:
+            from commonplace.store.postgres.replica_home import PostgresHome
+
+            self.home = PostgresHome(self.layout, clock, settings.url, settings.space, serves=serving)
         self._folders = ExitStack()
         self.guard = Guard(self._carry_out, lambda: self.home.staged)
         self.home.settle = self.guard.settle
@@ -140,13 +145,19 @@ class Engine:
             place = absolute(self.extra[name]) if name in self.extra else root
             stores[name] = FolderStore(name, place, every_text=is_text, links=is_text, optional=True)
         for name, given in {**self.settings.projects, **self.extra}.items():
-            if name not in stores:
-                before = self.stores.get(name)
-                place = absolute(given)
-                if self.settings.url is not None:
-                    stores[name] = FolderStore(name, place, optional=True)
-                else:
-                    stores[name] = _open_store(name, place, before, optional=name in self.extra)
+            if name in stores:
+                continue
+            before, place = self.stores.get(name), absolute(given)
+            if self.settings.url is not None:
+                stores[name] = FolderStore(name, place, optional=True)
+            elif before is not None and before.holds_entities and before.root == str(place):
+                stores[name] = before
+            elif place.is_file() or (place.suffix == GRAPH_FILE_SUFFIX and not place.is_dir()):
+                from commonplace.store.inplace.graph_store import GraphStore
+
+                stores[name] = GraphStore(name, place, optional=name in self.extra)
+            else:
+                stores[name] = FolderStore(name, place)
         if self.only:
             stores = {name: store for name, store in stores.items() if name.lower() in self.only}
         for store in stores.values():
@@ -218,7 +229,14 @@ class Engine:
         except (StorageError, OSError, sqlite3.OperationalError) as error:
             if self._is_writing or (isinstance(error, sqlite3.Error) and self.index.is_corrupt(error)):
                 raise
-            result = self._fresh_copy(error, progress)
+            if self.index.copy_to_memory():
+                result = self.freshness.update(progress)
+            else:
+                why = self.index.explain(error) if isinstance(error, sqlite3.Error) else str(error)
+                self.freshness.behind = (
+                    f"The last changes on disk may be missing here: the index could not follow ({why})."
+                )
+                result = Result()
         finally:
             self.writers = None  # what it has read of the journal is worth its memory for one look at the disk
         if self.home.erased():
@@ -266,15 +284,6 @@ class Engine:
                 self.fresh()
                 self.freshness.is_current = False  # others write until the lock is held
 
-    def _fresh_copy(self, error: Exception, progress: Progress | None) -> Result:
-        from commonplace.index.sync import Result
-
-        if self.index.copy_to_memory():
-            return self.freshness.update(progress)
-        why = self.index.explain(error) if isinstance(error, sqlite3.Error) else str(error)
-        self.freshness.behind = f"The last changes on disk may be missing here: the index could not follow ({why})."
-        return Result()
-
     def rebuild_index(self) -> None:
         """Throw the index away; the next call that needs it makes it anew from the notes."""
         with self.guard, self.home.lock:
@@ -291,13 +300,19 @@ class Engine:
         except CommonplaceError as error:
             self.freshness.unreadable[store.name, path] = str(error)
             return None
-        note = self.freshness.accept(store.name, path, file.stamp, self.parse(store.name, path, file))
+        note = self.indexable(store.name, path, file)
         if note is None:
             return None
-        note.suspicious = self.gate.suspicious(note.text)
         if not store.holds_entities:
             note.provenance = self.written_by(store.name, path, file)
         return note, file.stamp
+
+    def indexable(self, project: str, path: str, file: File) -> Note | None:
+        """The note these bytes are, with its marks; None when the index is to leave them out."""
+        note = self.freshness.accept(project, path, file.stamp, self.parse(project, path, file))
+        if note is not None:
+            note.suspicious = self.gate.suspicious(note.text)
+        return note
 
     def files(self, store: Store) -> BulkSource | None:
         """What other processes need to read a project's notes; None where they cannot."""
@@ -369,7 +384,10 @@ class Engine:
                 self._check_open()
                 with self.home.writing():
                     if not self.guard.is_open:
-                        self._folders.enter_context(lock_folders(self._shared_folders()))
+                        inside = f"{self.layout.root}/"  # other homes may use the folders outside it too
+                        roots = [each.root for each in self.stores.values() if not each.holds_entities]
+                        outside = [root for root in roots if not root.startswith(inside)]
+                        self._folders.enter_context(lock_folders(outside))
                         if self.index.close_stand_in():  # it could not be written while others had the lock
                             self.freshness.is_current = False
                     self._is_writing = True
@@ -436,46 +454,21 @@ class Engine:
                 self.freshness.elsewhere = self.home.follow()
             yield
 
-    def _shared_folders(self) -> list[str]:
-        """Projects' folders outside the home, which other homes may use too."""
-        inside = f"{self.layout.root}/"
-        stores = [each for each in self.stores.values() if not each.holds_entities]
-        return [each.root for each in stores if not each.root.startswith(inside)]
-
     def purge_history(self) -> int:
         """Forget changes older than `history.days`. Returns how many."""
+
+        def living() -> set[str]:
+            self.fresh(whole=True)
+            self.index.unpin()
+            return self.index.notes.etags()
+
         try:
             with self.guard, self.home.writing():
                 if self.freshness.late:
                     return 0  # not all that live are known; there will be another time
-                return self.home.purge(self.clock() - timedelta(days=self.settings.history_days), self._living)
+                return self.home.purge(self.clock() - timedelta(days=self.settings.history_days), living)
         except OSError as error:
             raise StorageError("the history", reason(error)) from None
-
-    def _living(self) -> set[str]:
-        """The SHA-256 of every note there is."""
-        self.fresh(whole=True)
-        self.index.unpin()
-        return self.index.notes.etags()
-
-
-def _open_home(settings: Settings, layout: Layout, clock: Clock, serves: bool) -> Home:
-    """`serves`: for a process that goes on, which may answer before everything is there."""
-    if settings.url is None:
-        return Home(layout, clock)
-    from commonplace.store.postgres.replica_home import PostgresHome
-
-    return PostgresHome(layout, clock, settings.url, settings.space, serves=serves)
-
-
-def _open_store(name: str, place: Path, before: Store | None, optional: bool) -> Store:
-    if before is not None and before.holds_entities and before.root == str(place):
-        return before
-    if place.is_file() or (place.suffix == GRAPH_FILE_SUFFIX and not place.is_dir()):
-        from commonplace.store.inplace.graph_store import GraphStore
-
-        return GraphStore(name, place, optional=optional)
-    return FolderStore(name, place)
 
 
 def absolute(place: str | os.PathLike[str]) -> Path:
@@ -497,6 +490,7 @@ def verb(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, 
     A damaged index is made anew and the call repeated; a Conflict (a file changed between its reading and its
     writing) is retried unless the caller passed a checksum; an OSError becomes StorageError.
     """
+    retried = retry_conflicts(method)
 
     @wraps(method)
     def call(self: Any, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -505,7 +499,7 @@ def verb(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, 
             is_outermost, commits = engine.enter(), engine.commits
             try:
                 if is_outermost and kwargs.get("checksum") is None:
-                    return retry_conflicts(lambda: method(self, *args, **kwargs))
+                    return retried(self, *args, **kwargs)
                 return method(self, *args, **kwargs)
             except sqlite3.Error as error:
                 if not is_outermost:
@@ -524,11 +518,16 @@ def verb(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, 
     return call
 
 
-def retry_conflicts(run: Callable[[], T]) -> T:
-    """Call `run` again when a file changed between its reading and its writing; the fifth Conflict passes."""
-    for _ in range(_CONFLICT_RETRIES):
-        try:
-            return run()
-        except Conflict:
-            continue
-    return run()
+def retry_conflicts(method: Callable[P, T]) -> Callable[P, T]:
+    """`method`, called again when a file changed between its reading and its writing; the fifth Conflict passes."""
+
+    @wraps(method)
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        for _ in range(_CONFLICT_RETRIES):
+            try:
+                return method(*args, **kwargs)
+            except Conflict:
+                continue
+        return method(*args, **kwargs)
+
+    return call

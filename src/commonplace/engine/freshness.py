@@ -26,7 +26,7 @@ from commonplace.store.path_guard import has_link
 
 if TYPE_CHECKING:
     from commonplace.index.sync import BulkSource, Difference, Progress, Result
-    from commonplace.index.watch import Changes, Watch
+    from commonplace.index.watch import Watch
 
 Loader = Callable[[Store, str], tuple[Note, Stamp] | None]
 _Identity = tuple[int, int] | None
@@ -166,23 +166,24 @@ class Freshness:
         else:
             sweeps = ((self._pending | troubled) & stores.keys()) | (stores.keys() - self._roots.keys())
             sweeps -= self.late.keys()
-            self._follow(changes, stores.keys() - sweeps, result)
+            told = stores.keys() - sweeps
+            for project, folder in sorted(changes.folders):
+                if project in told:
+                    self._sweep(stores[project], result, None, folder)
+            for project in sorted(told & {project for project, _ in changes.files}):
+                store, paths = stores[project], [path for name, path in changes.files if name == project]
+                self._apply(store, [each for path in paths for each in self._differs(store, path)], result)
         shown = self._shown_by_daemon(sweeps, patience)
         for project in sorted(sweeps - shown):
             self._sweep(stores[project], result, progress)
         if troubled - self._troubles.keys():
             self.close()  # what could be read again was not watched
-        self._forget_projects(sweeps)
+        if self._pending:
+            self._pending -= sweeps
+            self._troubles = {name: texts for name, texts in self._troubles.items() if name in stores}
+            for project in set(index.notes.projects()) - stores.keys():
+                self._forget_project(project)
         self.retire_expired()
-
-    def _follow(self, changes: Changes, projects: set[str], result: Result) -> None:
-        """Apply what the system told of these projects."""
-        for project, folder in sorted(changes.folders):
-            if project in projects:
-                self._sweep(self.stores[project], result, None, folder)
-        for project in sorted(projects & {project for project, _ in changes.files}):
-            store, paths = self.stores[project], [path for name, path in changes.files if name == project]
-            self._apply(store, [each for path in paths for each in self._differs(store, path)], result)
 
     def shown(self) -> dict[str, str]:
         """The folders, by project, that this process watches and that the index showed as they are at its last look."""
@@ -267,7 +268,8 @@ class Freshness:
         if project in self.late:
             from commonplace.index.sync import Result
 
-            self._check_file(self.stores[project], path, Result())
+            store = self.stores[project]
+            self._apply(store, self._differs(store, path), Result())
 
     def _compare(self, store: FolderStore, watch: Watch) -> Iterator[None]:
         """Compare a project with the index and apply what differs, piece by piece.
@@ -306,7 +308,7 @@ class Freshness:
         changes += [each for each in differs if each.old is not None]
         yield
         for at in range(0, len(changes), _APPLIED):
-            while not self._applied(store, changes[at : at + _APPLIED]):
+            while not self._apply_anew(store, changes[at : at + _APPLIED]):
                 yield
             yield
         if unreadable:
@@ -315,35 +317,29 @@ class Freshness:
                       if key[0] == name and store.stamp(key[1]) is None]:  # fmt: skip
             self._notice_all(lost)
 
-    def _applied(self, store: FolderStore, changes: Sequence[Difference]) -> bool:
-        """Apply what of `changes` is still so; False when somebody keeps the lock."""
+    def _apply_anew(self, store: FolderStore, changes: Sequence[Difference]) -> bool:
+        """Apply what `changes`, found a while ago, come to now; False when somebody keeps the lock."""
         from commonplace.index.sync import Result
 
-        still = [one for each in changes for one in self._anew(store, each)]
+        still: list[Difference] = []
+        for each in changes:
+            old, path = each.old, each.path
+            if old is None or old == path:
+                still += self._differs(store, path)
+            elif (
+                store.stamp(old) is None
+                and store.stamp(path) is not None
+                and self._index.notes.stamp(store.name, path) is None
+            ):
+                still.append(each)
+            else:
+                still += self._differs(store, old) + self._differs(store, path)
         try:
             with waits_at_most(_LOCK_SECONDS):
                 self._apply(store, still, Result())
         except Busy:
             return False
         return True
-
-    def _anew(self, store: FolderStore, change: Difference) -> list[Difference]:
-        """What `change`, found a while ago, comes to now."""
-        old, stamp = change.old, store.stamp(change.path)
-        if old is None or old == change.path:
-            return self._differs(store, change.path)
-        if store.stamp(old) is None and stamp is not None and self._index.notes.stamp(store.name, change.path) is None:
-            return [change]
-        return self._differs(store, old) + self._differs(store, change.path)
-
-    def _forget_projects(self, swept: set[str]) -> None:
-        """Take projects that are no more out of the index."""
-        if not self._pending:
-            return
-        self._pending -= swept
-        self._troubles = {name: texts for name, texts in self._troubles.items() if name in self.stores}
-        for project in set(self._index.notes.projects()) - self.stores.keys():
-            self._forget_project(project)
 
     def _forget_project(self, project: str) -> None:
         with self._index.write_lock, self._index.transaction():
@@ -386,12 +382,16 @@ class Freshness:
         listing = store.list(folder)
         if listing.unreadable:
             self._troubles[name] = _unreadable(name, listing.unreadable)
-        self._leave_out_skipped(name, listing, folder)
+        gone = [
+            (project, path) for project, path in self.unreadable.keys() | self._skipped.keys()
+            if project == name and path not in listing.stamps and (not folder or path.startswith(f"{folder}/"))
+        ]  # fmt: skip
+        if gone and not listing.unreadable:
+            self._notice_all(gone)
+        for (project, path), stamp in self._skipped.items():  # no text, as long as they are the same
+            if project == name and path in listing.stamps and bounded(listing.stamps[path]) == stamp:
+                del listing.stamps[path]
         return index.plan(name, listing, folder)
-
-    def _check_file(self, store: Store, path: str, result: Result) -> None:
-        """Compare one file with the index, and apply what differs."""
-        self._apply(store, self._differs(store, path), result)
 
     def _differs(self, store: Store, path: str) -> list[Difference]:
         """What has to change in the index so that it shows one file."""
@@ -408,19 +408,6 @@ class Freshness:
             self._home.settle()
             index.apply(store.name, changes, partial(self._load, store), index.write_lock, result, progress,
                         self._files(store))  # fmt: skip
-
-    def _leave_out_skipped(self, project: str, listing: Listing, folder: str) -> None:
-        """Leave out files known to be no text, as long as they are the same."""
-        gone = [
-            (name, path)
-            for name, path in self.unreadable.keys() | self._skipped.keys()
-            if name == project and path not in listing.stamps and (not folder or path.startswith(f"{folder}/"))
-        ]
-        if gone and not listing.unreadable:
-            self._notice_all(gone)
-        for (name, path), stamp in self._skipped.items():
-            if name == project and path in listing.stamps and bounded(listing.stamps[path]) == stamp:
-                del listing.stamps[path]
 
     def accept(self, project: str, path: str, stamp: Stamp, note: Note | None) -> Note | None:
         """`note` if it may be indexed: a file that is no text, or a memory with a broken header, is left out."""

@@ -167,7 +167,8 @@ class HistoryVerbs(NoteVerbs):
     def _take_back(self, changes: Sequence[tuple[Change, list[Change]]], name: str, run: int | None = None) -> Change:
         """Take changes back, the latest first, each given with all after it, as one change. Raises CannotUndo."""
         first = changes[-1][0]
-        with self.change("undo", (first.project, first.path), fresh=False, undoes=first.number, run=run) as transaction:
+        with self.change("undo", (first.project, first.path), fresh=False) as transaction:
+            transaction.undoes, transaction.run = first.number, run
             undo = Undo(self, transaction)
             for change, later in changes:
                 undo.take_back(change, later)
@@ -234,15 +235,25 @@ class HistoryVerbs(NoteVerbs):
             with suppress(NotFound, Ambiguous):
                 archived = self.memory_id(ref)
             if archived is not None and archived.project == ARCHIVE_PROJECT:
-                back = self.bring_back(archived)
-                return f"{CATEGORY_PROJECT}/{back.path}", self._last_at(archived.project, archived.path)
+                back, history = self.bring_back(archived), self.engine.home.history
+                # The change that put it where it was; the latest of all when the history holds that no more.
+                older = (each for each in history.changes() if each.undoes is None and each.number < history.last)
+                put = next(
+                    (each.number for each in older if concerns(each, (archived.project, archived.path, ""))),
+                    history.last,
+                )
+                return f"{CATEGORY_PROJECT}/{back.path}", put
         with self.change("restore", fresh=False) as transaction:
             project, path, root = place = self.locate(ref)
             store = locations.store_at(self.engine, project, root)
             source, each = self._older(place, locations.read_or_none(store, path), at, change)
             data = self.engine.home.history.text(each.old or each.new or "", f"{project}/{path}")
             if to is not None:
-                project, path, root = self._restore_target(place, to)
+                name, _, rest = to.partition("/")
+                known = next((each for each in self.engine.stores if rest and each.lower() == name.lower()), None)
+                if known is not None:
+                    project, to, root = known, rest, locations.root_of(self.engine, known)
+                path = path_guard.clean(to, project, hidden=True)
                 store = locations.store_at(self.engine, project, root)
             here = locations.read_or_none(store, path)
             if to is not None and here is not None:
@@ -256,12 +267,6 @@ class HistoryVerbs(NoteVerbs):
             scope = each.scope if before == GLOBAL else before
             transaction.put(project, path, data, store=store, old=here, mode=each.mode, scope=scope)
         return os.path.join(root or project, path), source.number
-
-    def _last_at(self, project: str, path: str) -> int:
-        """The change that put a file where it is; the latest of all when the history holds it no more."""
-        history, place = self.engine.home.history, (project, path, "")
-        older = (each for each in history.changes() if each.undoes is None and each.number < history.last)
-        return next((each.number for each in older if concerns(each, place)), history.last)
 
     def _older(
         self, place: Location, now: File | None, at: datetime | None, number: int | None
@@ -285,13 +290,6 @@ class HistoryVerbs(NoteVerbs):
         if best is None:
             raise NotFound(os.path.join(place[2] or place[0], place[1]), "the history")
         return best
-
-    def _restore_target(self, place: Location, to: str) -> Location:
-        name, _, rest = to.partition("/")
-        for known in self.engine.stores:
-            if rest and known.lower() == name.lower():
-                return known, path_guard.clean(rest, known, hidden=True), locations.root_of(self.engine, known)
-        return place[0], path_guard.clean(to, place[0], hidden=True), place[2]
 
     def _with_own_id(self, project: str, path: str, data: bytes) -> bytes:
         """The bytes of a memory to be restored, with a new id if another file has its own: of two memories with one id

@@ -163,34 +163,27 @@ class LinkVerbs(ReadVerbs):
             infos, _ = self.list(Query(projects=(CATEGORY_PROJECT,)), limit=0, order="path")
             by_row = {info.row: info for info in infos}
             wanted = {info.row: list(info.links) for info in infos}
-            plan = self._plan_links(infos, by_row, wanted)
+            plan, gained = ResolvedLinks([], 0, 0, []), set[int]()
+            place = {info.row: number for number, info in enumerate(infos)}
+            leading = self.index.links.resolved_links_of(sorted(by_row), self.agent)
+            for row, name, reached in sorted(leading, key=lambda each: place[each[0]]):
+                info = by_row[row]
+                if reached is None:
+                    if name not in info.links:  # an id in the header is no wikilink, and may be another agent's
+                        plan.unresolved.append((info.id, name))
+                    continue
+                target = by_row.get(reached)
+                if target is None or target.row == info.row or info.locked or target.locked:
+                    continue
+                if target.id not in wanted[info.row]:
+                    plan.actions.append(LinkAction(info.id, target.id, f"[[{name}]]", info.path))
+                    gained.add(info.row)
+                for one, other in ((info, target), (target, info)):
+                    if other.id not in wanted[one.row]:
+                        wanted[one.row].append(other.id)
+                        plan.added += 1
+            plan.resolved = len(gained)
             for row, ids in wanted.items() if not dry_run else ():
                 if ids != list(by_row[row].links):
                     set_keys(self, change, by_row[row], {"links": ids})
-        return plan
-
-    def _plan_links(
-        self, infos: Sequence[NoteInfo], by_row: dict[int, NoteInfo], wanted: dict[int, list[str]]
-    ) -> ResolvedLinks:
-        """Add to `wanted` (row -> ids) a link both ways for each wikilink of a memory that leads to another one."""
-        plan, gained = ResolvedLinks([], 0, 0, []), set[int]()
-        place = {info.row: number for number, info in enumerate(infos)}
-        leading = self.index.links.resolved_links_of(sorted(by_row), self.agent)
-        for row, name, reached in sorted(leading, key=lambda each: place[each[0]]):
-            info = by_row[row]
-            if reached is None:
-                if name not in info.links:  # an id in the header is no wikilink, and may be another agent's
-                    plan.unresolved.append((info.id, name))
-                continue
-            target = by_row.get(reached)
-            if target is None or target.row == info.row or info.locked or target.locked:
-                continue
-            if target.id not in wanted[info.row]:
-                plan.actions.append(LinkAction(info.id, target.id, f"[[{name}]]", info.path))
-                gained.add(info.row)
-            for one, other in ((info, target), (target, info)):
-                if other.id not in wanted[one.row]:
-                    wanted[one.row].append(other.id)
-                    plan.added += 1
-        plan.resolved = len(gained)
         return plan

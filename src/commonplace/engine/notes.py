@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -192,8 +192,12 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         if draft.date:
             extra["date"] = draft.date
         extra |= draft.metadata
-        if category == REMINDERS:
-            extra |= self._due_keys(draft, moment)
+        if category == REMINDERS and not draft.metadata.get("due_at"):  # the time its text names (contract 001, 3)
+            from commonplace.note import reminder, timephrase  # 10 ms, for reminders only
+
+            with suppress(InvalidInput):  # none, or unclear
+                zone, hour = self.settings.reading_zone, self.settings.day_hour
+                extra |= reminder.keys_of(timephrase.read(draft.text, moment, zone, hour))
         text = compose.compose_memory(
             draft.text, id=identity, category=category, scope=draft.scope, tags=draft.tags,
             source=draft.source or self.agent or "manual", created=moment, expires=expires, extra=extra,
@@ -203,18 +207,6 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             path = f"{category}/{identity}.md"
         data = encoded(text)
         return change.put(CATEGORY_PROJECT, path, data, scope=new_scope(self, data, identity=identity))
-
-    def _due_keys(self, draft: Draft, moment: datetime) -> Mapping[str, object]:
-        """The header keys of the time a reminder's text names (contract 001, 3); none when it is given, or unclear."""
-        if draft.metadata.get("due_at"):
-            return {}
-        from commonplace.note import reminder, timephrase  # 10 ms, for reminders only
-
-        settings = self.settings
-        try:
-            return reminder.keys_of(timephrase.read(draft.text, moment, settings.reading_zone, settings.day_hour))
-        except InvalidInput:
-            return {}
 
     def _put_note(self, change: Transaction, draft: Draft, overwrite: bool, checksum: str | None) -> Step:
         """A note of contract 000b, 7 (write_note), new or in place of an existing one."""
@@ -234,7 +226,10 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         if info is not None and file is not None:
             if info.locked:
                 raise Locked(info.permalink)
-            path, keep = info.path, self._kept_keys(info, file)
+            path, note = info.path, self.parse(info.project, info.path, file)
+            keep = {"id": note.id} if note.own_id else {}  # whatever the draft says
+            keep["permalink"] = info.permalink
+            keep["created_at"] = note.header.get("created_at") or note.header.get("created") or note.created
         metadata = dict(draft.metadata)
         scope = draft.scope if draft.scope != GLOBAL else None
         given = {"scope": scope, "source": draft.source, "date": draft.date, "expires_at": draft.expires}
@@ -289,14 +284,6 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         found = ((name, *self._existing(project, name)) for name in names)
         return next(each for each in found if each[1] is None or self.sees(each[1].scope))
 
-    def _kept_keys(self, info: NoteInfo, file: File) -> dict[str, object]:
-        """The header keys an overwrite keeps whatever it says: `id`, `permalink`, `created_at`."""
-        note = self.parse(info.project, info.path, file)
-        kept: dict[str, object] = {"id": note.id} if note.own_id else {}
-        kept["permalink"] = info.permalink
-        kept["created_at"] = note.header.get("created_at") or note.header.get("created") or note.created
-        return kept
-
     def _check_permalink(self, project: str, path: str, text: str) -> None:
         """The permalink the new text gives itself must not be another note's."""
         from commonplace.note.markdown import own_permalink
@@ -324,7 +311,12 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             file, text = editable(self, info)
             if checksum is not None:
                 check_etag(info, file, checksum)
-            edited = _apply(edit, text, info)
+            try:
+                edited = edit.apply(text)
+            except CountMismatch as error:  # the edit's own errors name the note by its permalink
+                raise CountMismatch(error.found, error.expected, error.lines, info.permalink) from None
+            except SectionError as error:
+                raise SectionError(error.section, error.headings, error.lines, info.permalink) from None
             data = follow_content(self, info, text, edited.text).encode()
             step = change.put(info.project, info.path, data, old=file, scope=new_scope(self, data, file.data))
         return Changed(change.written(step), edited)
@@ -341,7 +333,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         known = {each.lower(): each for each in self.engine.stores}
         if slash and first.lower() in known and (project is None or known[first.lower()] == name):
             name, path = known[first.lower()], rest
-        elif slash and identifier.startswith(links.SCHEME) and not self._has_folder(name, first):
+        elif slash and identifier.startswith(links.SCHEME) and self.engine.store(name).place(first).kind != "folder":
             raise ProjectNotFound(first, sorted(self.engine.stores))  # an address, so no new folder is meant
         folder, _, title = path.rpartition("/")
         title = title.removesuffix(".md") if title.lower().endswith(".md") else title
@@ -374,13 +366,3 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
                 is_same = tags == list(note.tags)
                 done.append(note if is_same else set_keys(self, change, info, {"tags": tags or REMOVE}, file, text))
         return [self.as_indexed(each) if isinstance(each, Note) else change.written(each) for each in done]
-
-
-def _apply(edit: Any, text: str, info: NoteInfo) -> Edited:
-    """The edit's own errors name the note by its permalink."""
-    try:
-        return edit.apply(text)
-    except CountMismatch as error:
-        raise CountMismatch(error.found, error.expected, error.lines, info.permalink) from None
-    except SectionError as error:
-        raise SectionError(error.section, error.headings, error.lines, info.permalink) from None

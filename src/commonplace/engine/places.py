@@ -97,15 +97,12 @@ class PlaceVerbs(ReadVerbs):
         moved = {info.row for info in self.index.notes.below(store.name, target) if self.sees(info.scope)}
         return Moved(store.name, source, target, len(infos), self._broken(linking, moved))
 
-    def _has_folder(self, project: str, folder: str) -> bool:
-        return self.engine.store(project).place(folder).kind == "folder"
-
     def _check_no_project(self, project: str, target: str) -> None:
         """A destination that begins with another project's name is meant for that one, unless such a folder is here."""
         first, slash, _ = target.partition("/")
         for name in self.engine.stores if slash else ():
             is_other = name.lower() == first.lower() and name != project and name not in BUILT_IN_PROJECTS
-            if is_other and not self._has_folder(project, first):
+            if is_other and self.engine.store(project).place(first).kind != "folder":
                 raise InvalidInput(
                     f"A move stays inside its project {project}; {name} is another one. Write the note there with "
                     "write_note and delete it here, or choose another destination_path."

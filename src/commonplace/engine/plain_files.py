@@ -171,36 +171,23 @@ class Files:
         inside = self._store.entries(place.path)
         return not inside or any(map(self._shows, inside))
 
+    @retry_conflicts
     def write(self, path: str, text: str, *, overwrite: bool) -> None:
         """Write exactly `text`. Raises Exists for a folder, a dangling link, a file when not `overwrite`;
         Unusable for what the caller does not see; NotADirectory when a parent is a file."""
-
-        def write(change: Transaction) -> None:
+        with self._session.change("create", fresh=False) as change:
             raw = self._inside(self._store.place(self._path(path)))
             place = self._follow(raw)
             if raw.kind == "missing" and path:
                 self._put(change, self._free_path(path), text, None)
-                return
-            if place.kind != "file":
+            elif place.kind != "file":
                 raise Exists(path)
-            if not self._seen(place.path):
+            elif not self._seen(place.path):
                 raise Unusable(path)
-            if not overwrite:
+            elif not overwrite:
                 raise Exists(path)
-            self._put(change, place.path, text, self._store.read(place.path))
-
-        self._change("create", write)
-
-    def _change(self, verb: str, plan: Callable[[Transaction], Any], details: dict[str, Any] | None = None) -> Any:
-        """Commit the steps `plan` adds as one change, planned again when a file changed meanwhile. Returns what
-        `plan` returned and the Change, None when there were no steps."""
-
-        def run() -> tuple[Any, Change | None]:
-            with self._session.change(verb, fresh=False, details=details) as change:
-                result = plan(change)
-            return result, change.done
-
-        return retry_conflicts(run)
+            else:
+                self._put(change, place.path, text, self._store.read(place.path))
 
     def _put(self, change: Transaction, path: str, text: str, old: File | None) -> None:
         """Write a file; the change is listed under its scope. Raises InvalidInput for a scope the caller does not
@@ -208,12 +195,13 @@ class Files:
         data = text.encode()
         change.put(self._project, path, data, old=old, scope=new_scope(self._session, data, old.data if old else None))
 
+    @retry_conflicts
     def put(self, plan: Plan, verb: str, details: dict[str, Any] | None = None) -> Change | None:
         """Write whole files as one change, the first being what it is about; None when there are none. `plan` runs
         again if a file changed meanwhile. `details`: as in `Change`. Raises Exists for a place that is taken,
         OutsideError, NotADirectory, and what `plan` raises."""
-
-        def write(change: Transaction) -> None:
+        with self._session.change(verb, fresh=False) as change:
+            change.details = details
             for path, (text, old) in plan().items():
                 place = self.itself(path)
                 if place.kind not in ("file", "missing"):
@@ -221,16 +209,13 @@ class Files:
                 if place.kind == "missing" and self._place(path).kind != "missing":
                     raise Unusable(path)
                 self._put(change, self._free_path(path) if place.kind == "missing" else place.path, text, old)
+        return change.done
 
-        return self._change(verb, write, details)[1]
-
+    @retry_conflicts
     def edit(self, path: str, edit: Any) -> Any:
         """Apply an edit value to the file's text and return its `Edited`. Raises NotFound, NotText, its errors."""
-
-        def write(change: Transaction) -> Any:
+        with self._session.change("edit", fresh=False) as change:
             place = self.at(path)
-            if place.kind == "folder":
-                raise IsFolder(path)
             if place.kind != "file":
                 raise NotFound(path, self._project)
             old = self._store.read(place.path)
@@ -240,33 +225,27 @@ class Files:
                 raise NotText(path) from None
             edited = edit.apply(text)
             self._put(change, place.path, edited.text, old)
-            return edited
+        return edited
 
-        return self._change("edit", write)[0]
-
+    @retry_conflicts
     def delete(self, path: str) -> None:
         """Remove a file, a link, or a folder with all it holds, as one change."""
-
-        def remove(change: Transaction) -> None:
+        with self._session.change("delete", fresh=False) as change:
             place = self.itself(path)
             if place.kind == "missing":
                 raise NotFound(path, self._project)
             self._remove(change, place)
             change.about = (self._project, place.path + ("/" if place.kind == "folder" else ""))
 
-        self._change("delete", remove)
-
+    @retry_conflicts
     def clear(self) -> None:
         """Remove everything, as one change."""
-
-        def remove(change: Transaction) -> None:
+        with self._session.change("delete", fresh=False) as change:
             if self._store.place(self._base).kind == "folder":
                 for each in self._store.entries(self._base):
                     if self._shows(each):
                         self._remove(change, each)
                 change.about = (self._project, f"{self._base}/" if self._base else "")
-
-        self._change("delete", remove)
 
     def _remove(self, change: Transaction, place: PathInfo) -> None:
         if place.kind == "link":
@@ -305,10 +284,10 @@ class Files:
         old = self._store.read(place.path) if place.kind == "file" else None
         change.move(self._project, place.path, to, old=old, scope=scope_of(old.data) if old else GLOBAL)
 
+    @retry_conflicts
     def rename(self, path: str, to: str) -> None:
         """Move a file, link or folder to a free place. Raises Exists, NotFound, InvalidInput (into itself)."""
-
-        def move(change: Transaction) -> None:
+        with self._session.change("move", fresh=False) as change:
             source, target = self._place(path), self._place(to)
             is_hidden = target.kind != "missing" and not self._shows(target)
             if not to or (target.kind != "missing" and not is_hidden and not self._is_recased(source, target)):
@@ -326,8 +305,6 @@ class Files:
                 self._move(change, source, target_path)
             change.about = (self._project, source.path + ("/" if source.kind == "folder" else ""))
 
-        self._change("move", move)
-
     def _is_recased(self, source: PathInfo, target: PathInfo) -> bool:
         """Whether `target` is just `source` in another case, on a file system that takes both for one."""
         if source.path.lower() != target.path.lower() or source.path == target.path:
@@ -343,12 +320,3 @@ class NotADirectory(CommonplaceError):
 
     def __init__(self, path: str):
         super().__init__(f"{path} is not a directory.")
-
-
-class IsFolder(CommonplaceError):
-    """A folder stands where a file is needed."""
-
-    code = "invalid"
-
-    def __init__(self, path: str):
-        super().__init__(f"The path {path} is not a file.")

@@ -16,7 +16,6 @@ from commonplace.engine.engine import GRAPH_FILE_SUFFIX, ONLY_SHARED, verb
 from commonplace.engine.reading import ReadVerbs
 from commonplace.errors import Exists, InvalidInput, ProjectRefused, StorageError
 from commonplace.note.model import ARCHIVE_PROJECT, BUILT_IN_PROJECTS, TRACE_PROJECT
-from commonplace.store.base import Store
 from commonplace.store.files import make_private, reason, sync_folder, write_file
 from commonplace.store.shared import changing_shared
 
@@ -44,16 +43,14 @@ class ProjectVerbs(ReadVerbs):
     @property
     def projects(self) -> list[Project]:
         """All projects, built-in ones first, then as configured."""
-        return [self._project(store) for name, store in self.engine.stores.items()
+        return [self.project(name) for name, store in self.engine.stores.items()
                 if name != ARCHIVE_PROJECT and (name != TRACE_PROJECT or Path(store.root).is_dir())]  # fmt: skip
 
     def project(self, name: str) -> Project:
         """The project of that name, compared without case. Raises ProjectNotFound."""
-        return self._project(self.engine.store(name))
-
-    def _project(self, store: Store) -> Project:
-        name = store.name
-        return Project(name, Path(store.root), name in self.engine.layout.built_in(), name == self.default_project)
+        store = self.engine.store(name)
+        is_built_in, is_default = store.name in self.engine.layout.built_in(), store.name == self.default_project
+        return Project(store.name, Path(store.root), is_built_in, is_default)
 
     @verb
     def add_project(self, name: str, folder: str, default: bool = False, make: bool = True,
@@ -72,9 +69,7 @@ class ProjectVerbs(ReadVerbs):
             known = next((each for each in self.engine.stores if each.lower() == name.lower()), None)
             root = _root(folder) if self.settings.url is None else self._shared_root(known or name, folder)
             if known is not None:
-                if known in BUILT_IN_PROJECTS or os.path.realpath(self.engine.stores[known].root) != os.path.realpath(
-                    root
-                ):
+                if known in BUILT_IN_PROJECTS or _real(self.engine.stores[known].root) != _real(root):
                     error = Exists(known)
                     error.args = (f"project exists: {known}",)
                     raise error
@@ -86,7 +81,15 @@ class ProjectVerbs(ReadVerbs):
                 if not self._may_add(root, folder):
                     requests.ask(self, name, root, default)
                     return Project(name, root, False), "asked"
-            self._prepare_root(root, folder, default, make, hidden)
+            if _is_graph_file(root):
+                self._check_graph_file(root, folder, default)
+            else:
+                self._check_folder(root, folder, make, hidden)
+                if not root.is_dir():
+                    try:
+                        make_private(root)
+                    except OSError as error:
+                        raise ProjectRefused(folder, reason(error)) from None
             place = str(root) if self.settings.url is None else f"{OWN_FOLDER}/{name}"
             changes: dict[str, Any] = {f"projects.{name}": place}
             if default:
@@ -106,7 +109,8 @@ class ProjectVerbs(ReadVerbs):
 
         Raises ProjectRefused for one no owner is asked for.
         """
-        own = self._own(root)
+        allowed = [_real(self.home / OWN_FOLDER), *map(_real, self.settings.roots)]
+        own = next((each for each in allowed if each in root.parents), Path("/"))
         if len(root.parts) > 1 and root.parts[1] in _SYSTEM:
             raise ProjectRefused(shown, "it belongs to the system")
         if any(part.startswith(".") for part in root.relative_to(own).parts):
@@ -118,29 +122,11 @@ class ProjectVerbs(ReadVerbs):
         self._check_folder(root, shown, make=True)
         return own != Path("/")
 
-    def _own(self, root: Path) -> Path:
-        """The allowed folder that `root` lies in, else `/`."""
-        allowed = (self.home / OWN_FOLDER, *map(Path, self.settings.roots))
-        return next((each for each in map(_real, allowed) if each in root.parents), Path("/"))
-
-    def _prepare_root(self, root: Path, shown: str, is_default: bool, make: bool, hidden: bool) -> None:
-        """Check the graph file or folder; make a missing folder."""
-        if _is_graph_file(root):
-            self._check_graph_file(root, shown, is_default)
-            return
-        self._check_folder(root, shown, make, hidden)
-        if not root.is_dir():
-            try:
-                make_private(root)
-            except OSError as error:
-                raise ProjectRefused(shown, reason(error)) from None
-
     @verb
     def remove_project(self, name: str) -> Project:
         """Take a project off the list; its files stay. Raises ProjectNotFound, InvalidInput for a built-in one."""
         self.engine.reload_config()
-        project = self.project(name)
-        settings = self.settings
+        project, settings = self.project(name), self.settings
         if project.built_in:
             raise InvalidInput(f"cannot remove a built-in project: {project.name}")
         if project.name not in settings.projects:
@@ -165,19 +151,17 @@ class ProjectVerbs(ReadVerbs):
         """Raises ProjectRefused, NotAGraphFile for a file of another shape, StorageError."""
         from commonplace.store.inplace.graph_store import GraphStore
 
-        private = Path(os.path.realpath(self.engine.layout.private))
-        if private in Path(os.path.realpath(file)).parents:
+        if _real(self.engine.layout.private) in _real(file).parents:
             raise ProjectRefused(shown, "it lies in the memory home")
         if is_default:
             raise ProjectRefused(shown, "notes cannot be written to a graph file, so it cannot be the default")
         for name, store in self.engine.stores.items():
-            if os.path.realpath(store.root) == os.path.realpath(file):
+            if _real(store.root) == _real(file):
                 raise ProjectRefused(shown, f"it overlaps project {name}")
         GraphStore(file.stem, file).list()
 
     def _check_folder(self, root: Path, shown: str, make: bool, hidden: bool = False) -> None:
-        real, user = Path(os.path.realpath(root)), Path(os.path.realpath(Path.home()))
-        home = Path(os.path.realpath(self.engine.layout.root))
+        real, user, home = _real(root), _real(Path.home()), _real(self.engine.layout.root)
         if real == Path("/"):
             raise ProjectRefused(shown, "it is the whole file system")
         if real == user:
@@ -193,21 +177,18 @@ class ProjectVerbs(ReadVerbs):
             and any(part.startswith(".") for part in real.relative_to(user).parts)
         ):
             raise ProjectRefused(shown, "it is hidden below your home folder")
-        if real.exists() and not real.is_dir():
-            raise ProjectRefused(shown, "not a folder")
-        if not make and not real.exists():
+        if not real.is_dir() and (real.exists() or not make):
             raise ProjectRefused(shown, "not a folder")
         for name, store in self.engine.stores.items():
-            other = Path(os.path.realpath(store.root))
+            other = _real(store.root)
             if not store.holds_entities and (other == real or other in real.parents or real in other.parents):
                 raise ProjectRefused(shown, f"it overlaps project {name}")
 
     def _write_config(self, changes: dict[str, Any]) -> None:
         """Change these keys of config.yaml under the lock, and use the new settings at once."""
-        path = self.engine.settings.file
-        self._replace_config(lambda: config.change(path, changes))
-        now = config.again(self.engine.settings)
         before = self.engine.settings  # its default may be one of this process only, as a preset's is
+        self._replace_config(lambda: config.change(before.file, changes))
+        now = config.again(before)
         default = now.default_project if "notes.default_project" in changes else before.default_project
         self.engine.use_projects(replace(before, projects=now.projects, default_project=default))
 
@@ -224,7 +205,7 @@ class ProjectVerbs(ReadVerbs):
         path = self.engine.settings.file
         with self.engine.home.lock, changing_shared(self.engine.layout.root, path):
             data = new().encode()
-            real = Path(os.path.realpath(path))  # a link stays one
+            real = _real(path)  # a link stays one
             temp = real.with_name(f".{real.name}-{os.getpid()}")
             try:
                 make_private(path.parent)
@@ -237,7 +218,7 @@ class ProjectVerbs(ReadVerbs):
                 raise StorageError(path.name, reason(error)) from None
 
 
-def _real(path: Path) -> Path:
+def _real(path: str | Path) -> Path:
     return Path(os.path.realpath(os.path.expanduser(path)))
 
 

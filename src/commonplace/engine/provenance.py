@@ -89,10 +89,10 @@ def sign(
         before = [_known(index, step)] if step.old else []
         body = _body(step.data)
         if step.old is None:  # perhaps the same note under another path, in the archive or out of it
-            before = [_known(index, each) for each in gone if _is_body(each, body)]
+            before = [_known(index, each) for each in gone if each.old and _body(each.old.data) == body]
         if verb == "merge":
             before += [_known(index, each) for each in gone]
-        elif before and verb != "edit" and (step.old is None or _is_body(step, body)):
+        elif before and verb != "edit" and (step.old is None or _body(step.old.data) == body):
             step.by = before[0].row()
             continue
         trust = least(own, *(each.trust for each in (*before, *(made_from if step.old is None else ()))))
@@ -105,11 +105,6 @@ def _known(index: Index, step: Step) -> Provenance:
     info = index.notes.get(step.project, step.path)
     assert step.old is not None
     return info.provenance if info is not None and info.etag == step.old.etag else _UNKNOWN
-
-
-def _is_body(step: Step, body: bytes) -> bool:
-    assert step.old is not None
-    return _body(step.old.data) == body
 
 
 def _body(data: bytes | None) -> bytes:

@@ -155,21 +155,21 @@ class ReadVerbs(HomeSession):
         if project is not None:
             project = self.engine.store(project).name
         self.engine.fresh()
+        freshness = self.engine.freshness
         look = partial(self.index.notes.find, identifier, project=project, default_project=self.default_project,
                        viewer=self.agent)  # fmt: skip
         try:
             info = look()
         except NotFound:
-            late = list(self.engine.freshness.late)
-            if not late:
+            if not freshness.late:
                 raise
-            for name in late:
+            for name in list(freshness.late):
                 path = identifier.removeprefix("memory://").removeprefix(f"{name}/")
                 for each in (path, f"{path}.md"):
-                    self.engine.freshness.look_at(name, each)
+                    freshness.look_at(name, each)
             info = look()
-        if self.engine.freshness.late and not self._is_unchanged(info):
-            self.engine.freshness.look_at(info.project, info.path)
+        if freshness.late and not self._is_unchanged(info):
+            freshness.look_at(info.project, info.path)
             info = look()
         self.engine.count_pending_reads([info])
         return info
@@ -220,7 +220,7 @@ class ReadVerbs(HomeSession):
         for text that goes into a context unasked, the page is without the notes held back."""
         self.engine.fresh()
         hits = self.index.search(
-            self._valid(self._query(query)), viewer=self.agent, limit=limit, offset=offset, explain=explain,
+            self._query(query, valid=True), viewer=self.agent, limit=limit, offset=offset, explain=explain,
             today=self._today(), near=self._nearness(),
         )  # fmt: skip
         if vetted:
@@ -265,7 +265,7 @@ class ReadVerbs(HomeSession):
         """Memories `wanted` lets through that hold words of `query`, best first (contract 001, 14); `top` 0 = all. They
         are used, unless told otherwise. Raises InvalidInput when `query` holds no word."""
         self.engine.fresh()
-        found = self.index.smart(query, self._valid(self._query(wanted)), viewer=self.agent, top=top)
+        found = self.index.smart(query, self._query(wanted, valid=True), viewer=self.agent, top=top)
         self.engine.count_pending_reads(each.note for each in found.best)
         if use:
             self.note_use(each.note for each in found.best)
@@ -285,7 +285,7 @@ class ReadVerbs(HomeSession):
         room = (EVIDENCE_TOKENS if max_tokens is None else max_tokens) * CHARACTERS_PER_TOKEN
         hits = self.index.evidence(
             question, viewer=self.agent, max_chars=room, projects=projects, today=self._today(),
-            near=self._nearness(), filters=self._valid(self._query(Query(as_of=as_of))),
+            near=self._nearness(), filters=self._query(Query(as_of=as_of), valid=True),
             skip=self.is_held_back if vetted else None,
         )  # fmt: skip
         self.note_use({hit.note.id: hit.note for hit in hits}.values())
@@ -341,20 +341,19 @@ class ReadVerbs(HomeSession):
         `valid until DAY`, `valid from DAY`."""
         return self.index.notes.validity_marks(infos, self.agent)
 
-    def _valid(self, query: Query) -> Query:
-        """The query for what is valid at the present, unless it is about another time."""
-        if query.as_of is not None:
-            return query
-        return query.replace(valid_at=self.clock().astimezone(self.settings.zone))
-
     def _today(self) -> date:
         return self.clock().astimezone(self.settings.zone).date()
 
-    def _query(self, query: str | Query) -> Query:
+    def _query(self, query: str | Query, *, valid: bool = False) -> Query:
+        """The query as the index takes it; with `valid` for what holds at the present, unless it is about another
+        time."""
+        now, zone = self.clock(), self.settings.zone
         if isinstance(query, str):
-            query = parse(query, now=self.clock(), zone=self.settings.zone)
+            query = parse(query, now=now, zone=zone)
         if query.as_of is not None:
-            query = query.replace(as_of=query.as_of.astimezone(self.settings.zone))
+            query = query.replace(as_of=query.as_of.astimezone(zone))
+        elif valid:
+            query = query.replace(valid_at=now.astimezone(zone))
         if query.projects is not None:
             return query.replace(projects=tuple(self.engine.store(name).name for name in query.projects))
         return query

@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from commonplace.clock import stamp
-from commonplace.engine.review import ReviewItem, ReviewSource
+from commonplace.engine.review import ReviewItem, ReviewSource, answers_step
 from commonplace.engine.transaction import HomeSession
 from commonplace.errors import ProjectRefused, StorageError
 from commonplace.store.base import File, sha256
-from commonplace.store.change import Step
 from commonplace.store.files import read_file, reason
 from commonplace.store.layout import PRIVATE
 
@@ -38,18 +37,12 @@ def ask(session: HomeSession, name: str, root: Path, default: bool) -> None:
             raise ProjectRefused(str(root), f"{_MOST} folders wait for the owner's answer (memory review)")
         row = {"name": name, "folder": str(root), "default": default, "agent": session.agent}
         known[key] = row | {"time": stamp(session.engine.clock())}
-        change.steps.append(_written(session, file, known))
+        change.steps.append(answers_step(session.engine.layout.requests, file, known, kept=False))
 
 
 def asked_by(session: HomeSession, agent: str) -> list[str]:
     """The keys of what an agent asked for and has no answer to."""
     return [key for key, row in _requests(session)[1].items() if row.get("agent") == agent]
-
-
-def _written(session: HomeSession, file: File | None, known: dict[str, dict[str, Any]]) -> Step:
-    data = json.dumps(known, ensure_ascii=False, indent=1).encode("utf-8", "surrogatepass") + b"\n"
-    path = session.engine.layout.requests
-    return Step("put", PRIVATE, str(path.parent), path.name, data=data, old=file, kept=False)
 
 
 def _requests(session: HomeSession) -> tuple[File | None, dict[str, dict[str, Any]]]:
@@ -81,7 +74,7 @@ def _apply(memory: Any, item: ReviewItem, choice: str) -> bool:
     with memory.change(_VERB, (PRIVATE, ""), fresh=False) as change:
         file, known = _requests(memory)
         known.pop(item.key, None)
-        change.steps.append(_written(memory, file, known))
+        change.steps.append(answers_step(memory.engine.layout.requests, file, known, kept=False))
     return True
 
 

@@ -8,9 +8,11 @@ it is not asked again; that, too, is a change `undo` takes back.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
+from itertools import islice
+from pathlib import Path
 from typing import Any, cast
 
 from commonplace.clock import stamp
@@ -82,13 +84,7 @@ class ReviewVerbs(HistoryVerbs):
     def review(self, *, limit: int = LIMIT, offset: int = 0, kind: str | None = None) -> list[ReviewItem]:
         """The open questions, of one kind if given, by the order of SOURCES; `limit` 0 = all. Nothing for an agent.
         Raises InvalidInput for a kind there is not."""
-        end = offset + limit if limit else None
-        found: list[ReviewItem] = []
-        for item in self._open_items(kind):
-            found.append(item)
-            if len(found) == end:
-                break
-        return found[offset:]
+        return list(islice(self._open_items(kind), offset, offset + limit if limit else None))
 
     def _open_items(self, kind: str | None) -> Iterator[ReviewItem]:
         if kind is not None and kind not in SOURCES:
@@ -111,21 +107,21 @@ class ReviewVerbs(HistoryVerbs):
         InvalidInput for another letter or an agent; what the change raises."""
         if self.agent is not None:
             raise InvalidInput("only the owner decides; run memory review without an agent's name")
-        item = question if isinstance(question, ReviewItem) else self._item(question)
+        if isinstance(question, ReviewItem):
+            item = question
+        else:
+            kind = question.partition(":")[0]
+            items = self._open_items(kind) if kind in SOURCES else ()
+            found = next((each for each in items if each.key == question), None)
+            if found is None:
+                raise NotFound(question, "the open questions")
+            item = found
         letters = [letter for letter, _ in item.choices]
         if choice not in letters:
             raise InvalidInput(f'invalid choice "{choice}" (one of {", ".join(letters)})')
         if not source(item.kind).apply(self, item, choice):
             self._write_down(item.key, choice)
         return item
-
-    def _item(self, key: str) -> ReviewItem:
-        kind = key.partition(":")[0]
-        items = self._open_items(kind) if kind in SOURCES else ()
-        for item in items:
-            if item.key == key:
-                return item
-        raise NotFound(key, "the open questions")
 
     def decision(self, key: str) -> str | None:
         """The letter written down for a question; None when it is open, or its answer changed something."""
@@ -137,9 +133,7 @@ class ReviewVerbs(HistoryVerbs):
         with self.change(VERB, fresh=False) as change:
             file, known = self._decisions()
             known[key] = {"choice": choice, "time": stamp(self.clock())}
-            data = json.dumps(known, ensure_ascii=False, indent=1).encode("utf-8", "surrogatepass") + b"\n"
-            path = self.engine.layout.review
-            change.steps.append(Step("put", PRIVATE, str(path.parent), path.name, data=data, old=file))
+            change.steps.append(answers_step(self.engine.layout.review, file, known))
 
     def _decisions(self) -> tuple[File | None, dict[str, dict[str, str]]]:
         """The file of answers and what it holds, by key. Raises StorageError for one that is damaged."""
@@ -156,6 +150,12 @@ class ReviewVerbs(HistoryVerbs):
         except ValueError:
             raise StorageError("the answers of review", f"{PRIVATE}/{path.name} is damaged; move it away") from None
         return file, found
+
+
+def answers_step(path: Path, old: File | None, rows: Mapping[str, Any], *, kept: bool = True) -> Step:
+    """The step that writes `rows`, by key, into a file of questions or answers, read as `old`."""
+    data = json.dumps(rows, ensure_ascii=False, indent=1).encode("utf-8", "surrogatepass") + b"\n"
+    return Step("put", PRIVATE, str(path.parent), path.name, data=data, old=old, kept=kept)
 
 
 @verb

@@ -29,23 +29,17 @@ def revisions_of(memory: HistoryVerbs, number: int, limit: int = 0) -> list[Revi
         change = next((each for each in near if each.number == number), None)
         if change is None:
             raise NotFound(f"#{number}", "the history")
-        folds = _folds(memory, number)
+        folds: dict[str, str] = {}  # what texts became by counts of reads written into them since: that has no history
+        for each in memory.engine.home.history.changes():
+            if each.number <= number:
+                break
+            if each.verb == FOLD:
+                folds |= {file.old: file.new for file in each.files if file.old and file.new}
         return [
             Revision(change, each, _text(memory, each, each.old, folds),
                      None if each.do == "remove" else _text(memory, each, each.new or each.old, folds))
             for each in islice(change.texts(), limit or None)
         ]  # fmt: skip
-
-
-def _folds(memory: HistoryVerbs, number: int) -> dict[str, str]:
-    """What texts became by counts of reads written into them since change `number`: that has no history."""
-    found: dict[str, str] = {}
-    for change in memory.engine.home.history.changes():
-        if change.number <= number:
-            break
-        if change.verb == FOLD:
-            found |= {each.old: each.new for each in change.files if each.old and each.new}
-    return found
 
 
 def _text(memory: HistoryVerbs, each: Touched, digest: str | None, folds: dict[str, str]) -> str | None:

@@ -13,7 +13,6 @@ from commonplace.engine import limits, locations
 from commonplace.engine.engine import Engine
 from commonplace.engine.provenance import sign
 from commonplace.errors import InvalidInput, NotText, SecretRefused, StorageError
-from commonplace.index.index import Index
 from commonplace.note.model import GLOBAL, SCOPE, SCOPE_HINT, Note, Provenance
 from commonplace.store.base import File, Stamp
 from commonplace.store.change import Step
@@ -34,6 +33,7 @@ class HomeSession:
 
     def __init__(self, engine: Engine, agent: str | None, face: str, by: dict[str, str] | None = None):
         self.engine = engine
+        self.index = engine.index
         self.agent = agent and agent.lower()
         self.face = face
         self.by = by or {}
@@ -45,11 +45,6 @@ class HomeSession:
         """The number of the last change made so."""
         self.only_reads = False
         """Whether the caller may change nothing, so that reading an archived memory does not bring it back."""
-
-    @property
-    def index(self) -> Index:
-        """The index of the home."""
-        return self.engine.index
 
     def sees(self, scope: str) -> bool:
         """Whether this caller may see notes of `scope`."""
@@ -101,16 +96,7 @@ class HomeSession:
         return self.engine.writing()
 
     @contextmanager
-    def change(
-        self,
-        verb: str,
-        about: tuple[str, str] | None = None,
-        *,
-        fresh: bool = True,
-        undoes: int | None = None,
-        details: dict[str, Any] | None = None,
-        run: int | None = None,
-    ) -> Iterator[Transaction]:
+    def change(self, verb: str, about: tuple[str, str] | None = None, *, fresh: bool = True) -> Iterator[Transaction]:
         """One change of files, all or nothing: a critical section, at whose end the collected steps are committed.
 
         `about` is the (project, path) the journal lists it under [that of the first step]. With `fresh` the index
@@ -121,7 +107,7 @@ class HomeSession:
         with self.engine.writing():
             if fresh:
                 self.engine.fresh()
-            transaction = Transaction(self, verb, about, undoes, details, run)
+            transaction = Transaction(self, verb, about)
             yield transaction
             transaction.commit()
 
@@ -146,28 +132,21 @@ class Transaction:
     """Collects steps and carries them out as one change. For the holder of the home's lock: `HomeSession.change`.
 
     `made_from`: where the notes come from that the new ones were made from, if any; a new note is trusted as the least
-    of them. `done` is the journal's Change after the commit, None when there was nothing to do.
+    of them. `undoes`, `details`, `run` [the session's]: what else the journal is to say (`Change`). `done` is the
+    journal's Change after the commit, None when there was nothing to do.
     """
 
-    def __init__(
-        self,
-        session: HomeSession,
-        verb: str,
-        about: tuple[str, str] | None = None,
-        undoes: int | None = None,
-        details: dict[str, Any] | None = None,
-        run: int | None = None,
-    ):
+    def __init__(self, session: HomeSession, verb: str, about: tuple[str, str] | None = None):
         self.verb = verb
         self.about = about
         self.steps: list[Step] = []
+        self.made_from: list[Provenance] = []
+        self.undoes: int | None = None
+        self.details: dict[str, Any] | None = None
+        self.run: int | None = None
         self.done: Change | None = None
         self._session = session
         self._engine = session.engine
-        self._undoes = undoes
-        self._details = details
-        self.made_from: list[Provenance] = []
-        self._run = run
         self._notes: dict[tuple[str, str], Note] = {}
 
     def put(self, project: str, path: str, data: bytes, *, old: File | None = None, **more: Any) -> Step:
@@ -206,8 +185,15 @@ class Transaction:
             return
         engine, session = self._engine, self._session
         for step in self.steps:
-            if not os.path.isdir(step.root):
-                self._make_root(step)
+            if os.path.isdir(step.root):
+                continue
+            # The folder of a built-in project is made at its first use; that of an added one is not ours to make.
+            if step.project not in engine.layout.built_in() and engine.settings.url is None:
+                raise StorageError(step.path, f"the folder of project {step.project} is missing")
+            try:
+                make_private(engine.layout.root / step.root)
+            except OSError as error:
+                raise StorageError(step.path, reason(error)) from None
         if session.face != "cli":
             session.notices.clear()
         session.notices += engine.gate.admit(self.steps, self.verb, session.is_owner)
@@ -216,7 +202,7 @@ class Transaction:
         sign(self.steps, self.verb, session.agent, self.made_from, session.index, engine.home.history)
         self.done = engine.home.commit(
             self.verb, self.steps, about=about, agent=session.agent, face=session.face,
-            undoes=self._undoes, details=self._details, run=session.run if self._run is None else self._run,
+            undoes=self.undoes, details=self.details, run=session.run if self.run is None else self.run,
             by=session.by or None, may_stage=engine.guard.may_stage,
         )  # fmt: skip
         engine.day_use.count(self.done)
@@ -236,15 +222,6 @@ class Transaction:
             engine.unshown(error)
             engine.guard.settle()
 
-    def _make_root(self, step: Step) -> None:
-        """The folder of a built-in project is made at its first use; that of an added one is not ours to make."""
-        if step.project not in self._engine.layout.built_in() and self._engine.settings.url is None:
-            raise StorageError(step.path, f"the folder of project {step.project} is missing")
-        try:
-            make_private(self._engine.layout.root / step.root)
-        except OSError as error:
-            raise StorageError(step.path, reason(error)) from None
-
     def _show(self, change: Change) -> None:
         """Index what the change wrote, removed or moved."""
         engine, index = self._engine, self._engine.index
@@ -257,9 +234,11 @@ class Transaction:
             if each.do == "remove":
                 removed.append((each.project, each.path))
             elif each.do == "put":
-                written[each.project, each.path] = loaded = self._loaded_step(step)
-                if loaded is not None:
-                    known[each.project, each.path] = change.provenance(each)
+                file, note = _file_of(step), None
+                if engine.store(each.project).is_note(each.path):
+                    note = engine.indexable(each.project, each.path, file)
+                written[each.project, each.path] = (note, file.stamp) if note is not None else None
+                known[each.project, each.path] = change.provenance(each)
             elif each.do == "move":
                 below = {info.path: info.provenance for info in index.notes.below(each.project, each.path)}
                 for path in below or [each.path]:
@@ -284,19 +263,6 @@ class Transaction:
                 else:
                     loaded[0].provenance = known.get(key, loaded[0].provenance)
                     loaded[0].permalink = index.put(*loaded)
-
-    def _loaded_step(self, step: Step) -> tuple[Note, Stamp] | None:
-        """The note a `put` wrote, from its bytes; None when the file is no note."""
-        engine = self._engine
-        if not engine.store(step.project).is_note(step.path):
-            return None
-        file = _file_of(step)
-        note = engine.parse(step.project, step.path, file)
-        note = engine.freshness.accept(step.project, step.path, file.stamp, note)
-        if note is None:
-            return None
-        note.suspicious = engine.gate.suspicious(note.text)
-        return note, file.stamp
 
     def _loaded(self, project: str, path: str) -> tuple[Note, Stamp] | None:
         """The note that moved to `path`; None for a link, a folder, or a file that is no note."""

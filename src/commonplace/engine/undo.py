@@ -24,7 +24,6 @@ EXPIRE = "expire"
 """The verb of removing entries whose time to live is over."""
 _OF_JOBS = (EXPIRE, "decay", "merge", "classify")
 """Verbs only jobs have: journals of older versions number no runs."""
-_OF_PAIRS = ("merge", "link")
 PASSING = "the text of an entry with a time to live is not kept"
 
 
@@ -48,8 +47,6 @@ class Undo:
         if done.undoes is None and (done.run is not None or done.verb in _OF_JOBS):
             self._keep_from_job()
         for each in reversed(done.files):
-            if each.do == "move" and each.old is None:
-                self._refuse_foreign(each)
             self._add_inverse(each)
 
     def _keep_from_job(self) -> None:
@@ -62,7 +59,7 @@ class Undo:
             back = back[:1]
         for each in back:
             mark = done.verb
-            if mark in _OF_PAIRS:
+            if mark in ("merge", "link"):
                 other = next(one for one in done.files if one.do == "put" and one.path != each.path)
                 file = self._file(self._store(other), other.project, other.path)
                 note = self._engine.parse(other.project, other.path, file) if file else None
@@ -99,14 +96,13 @@ class Undo:
             return locations.read_or_none(store, path)
         return replace(as_file(step.data), etag=sha256(step.data)) if step.do == "put" and step.data else None
 
-    def _refuse_foreign(self, moved: Touched) -> None:
+    def _refuse_foreign(self, store: FolderStore, moved: Touched) -> None:
         """A folder that holds notes the caller may not see is not theirs to move back."""
         engine = self._engine
         if locations.is_here(engine, moved.project, moved.root):
             engine.fresh(whole=True)
             scopes = [info.scope for info in engine.index.notes.below(moved.project, moved.to)]
         else:
-            store = self._store(moved)
             scopes = [scope_of(store.read(path).data) for path in store.list(moved.to).stamps]
         if not all(map(self._session.sees, scopes)):
             raise self._refusal(f"{moved.project}/{moved.to} holds notes of another agent")
@@ -136,6 +132,8 @@ class Undo:
     def _add_inverse(self, each: Touched) -> None:
         store = self._store(each)
         if each.do == "move":
+            if each.old is None:
+                self._refuse_foreign(store, each)
             self._expect_there(store, each, each.to, each.new or each.old)
             self._expect_free(store, each)
             self._add("move", each, store, each.to, to=each.path,
@@ -151,7 +149,10 @@ class Undo:
                 self._expect_free(store, each)
                 self._add("put", each, store, each.path, data=self._kept_text(each), mode=each.mode)
         elif each.do == "mkdir":
-            if self._is_left_empty(store, each):
+            full = os.path.join(store.root, each.path)
+            leaving = (one for one in self._transaction.steps if one.root == store.root)
+            gone = {one.path for one in leaving if one.do not in ("put", "mkdir", "symlink")}
+            if os.path.isdir(full) and {f"{each.path}/{name}" for name in os.listdir(full)} <= gone:
                 self._add("rmdir", each, store, each.path)
         elif each.do == "rmdir":
             if not os.path.isdir(os.path.join(store.root, each.path)):
@@ -165,13 +166,6 @@ class Undo:
                 raise self._blocked(each, each.path)
             self._add("unlink", each, store, each.path, link=each.link)
 
-    def _is_left_empty(self, store: FolderStore, each: Touched) -> bool:
-        """Whether the folder the change made holds nothing but what the steps so far take away."""
-        full = os.path.join(store.root, each.path)
-        leaving = (one for one in self._transaction.steps if one.root == store.root)
-        gone = {one.path for one in leaving if one.do not in ("put", "mkdir", "symlink")}
-        return os.path.isdir(full) and {f"{each.path}/{name}" for name in os.listdir(full)} <= gone
-
     def _expect_there(self, store: FolderStore, each: Touched, path: str, etag: str | None) -> File | None:
         """The file as the change left it at `path`; a moved folder (no etag) must just be there."""
         if etag is None:
@@ -179,18 +173,13 @@ class Undo:
                 return None
             raise self._blocked(each, path)
         file = self._file(store, each.project, path)
-        wanted = self._after_folds(etag, each.project, path)
-        if file is None or (file.etag != wanted and not self._is_but_marked(each.project, path, file, wanted)):
+        for change in reversed(self._later):  # counts of reads written into it since are no other text
+            for one in change.files if change.verb == FOLD else ():
+                if (one.project, one.path, one.old) == (each.project, path, etag):
+                    etag = one.new or etag
+        if file is None or (file.etag != etag and not self._is_but_marked(each.project, path, file, etag)):
             raise self._blocked(each, path)
         return file
-
-    def _after_folds(self, etag: str, project: str, path: str) -> str:
-        """What the text with this etag became by counts of reads written into it."""
-        folds = (each for change in reversed(self._later) if change.verb == FOLD for each in change.files)
-        for each in folds:
-            if (each.project, each.path, each.old) == (project, path, etag):
-                etag = each.new or etag
-        return etag
 
     def _expect_free(self, store: FolderStore, each: Touched) -> None:
         step = self._steps.get((each.project, each.path))
@@ -256,10 +245,9 @@ def concerns(change: Change, place: Location) -> bool:
     project, path, root = place
     if (change.project, change.path, change.root) == place:
         return True
-    return any((each.project, each.root) == (project, root) and _reaches(each, path) for each in change.files)
-
-
-def _reaches(each: Touched, path: str) -> bool:
-    """Whether a step touched the file at `path`: itself, or with a folder above it."""
-    is_folder = each.do == "move" and each.old is None
-    return path in (each.path, each.to) or (is_folder and path.startswith((f"{each.path}/", f"{each.to}/")))
+    for each in change.files:
+        if (each.project, each.root) == (project, root):
+            is_folder = each.do == "move" and each.old is None
+            if path in (each.path, each.to) or (is_folder and path.startswith((f"{each.path}/", f"{each.to}/"))):
+                return True
+    return False

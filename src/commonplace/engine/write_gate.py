@@ -71,7 +71,10 @@ class Gate:
             if step.do == "put" and step.data is not None and step.project != PRIVATE:
                 text = step.data.decode("utf-8", "replace")
                 old = (each.old.data for each in steps if isinstance(each.old, File))
-                if found := self.check(text, _place(step), is_owner, notices, old):
+                # A memory's file name begins with its first line, so it is named by its id.
+                is_memory = step.project == CATEGORY_PROJECT
+                place = f"memory {step.path.removesuffix('.md')[-8:]}" if is_memory else f"{step.project}/{step.path}"
+                if found := self.check(text, place, is_owner, notices, old):
                     _redact(step, text, found)
             name = step.to or ("" if step.old or step.project == CATEGORY_PROJECT else step.path)
             if name and (found := self.check(name, f"a file of {step.project}", is_owner, notices, where="its name")):
@@ -113,13 +116,6 @@ def _body_at(text: str) -> int:
     from commonplace.note.frontmatter import split
 
     return split(text)[1]
-
-
-def _place(step: Step) -> str:
-    """What a step writes, named without its text: a memory's file name begins with its first line."""
-    if step.project == CATEGORY_PROJECT:
-        return f"memory {step.path.removesuffix('.md')[-8:]}"
-    return f"{step.project}/{step.path}"
 
 
 def _redact(step: Step, text: str, found: list[GateMatch]) -> None:

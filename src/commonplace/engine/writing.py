@@ -7,7 +7,6 @@ import os
 import re
 from collections.abc import Collection, Mapping
 from contextlib import suppress
-from functools import cache
 from typing import Any
 
 from commonplace.clock import EPOCH, stamp
@@ -224,7 +223,7 @@ def _check_header(data: bytes, old: bytes | None, identity: str | None) -> None:
     front, front_before = (split(each.decode("utf-8", "replace"))[0] for each in (data, old or b""))
     if front is None or front == front_before or not _GUARDED.search(front):
         return
-    note, before = _header(data), _header(old) if old else _no_header()
+    note, before = _header(data), _header(old or b"")
     known = (before.id if before.own_id else None, identity)
     if note.own_id and note.id not in known:
         raise InvalidInput("The frontmatter key `id` is given by the memory, not by an agent. Leave it out.")
@@ -243,11 +242,6 @@ def _header(data: bytes) -> Note:
 
     text = data.decode("utf-8", "replace")
     return parse_note(text[: split(text)[1]], project="memories", path="x", changed=EPOCH)
-
-
-@cache
-def _no_header() -> Note:
-    return _header(b"")
 
 
 def scope_of(data: bytes) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 from commonplace.clock import wait_for
 from commonplace.engine.engine import verb
@@ -45,9 +45,8 @@ class Contents:
         while not wait_for(lambda: not self._lag()):
             continue
         if self._lag() is None:
-            raise StorageError(
-                "the notes", "their database cannot be asked now, and some may be missing here; try again"
-            )
+            why = "their database cannot be asked now, and some may be missing here; try again"
+            raise StorageError("the notes", why)
 
     @verb
     def _lag(self) -> int | None:
@@ -106,7 +105,10 @@ class Contents:
         the home's own records, projects of another process or gone since, hidden files."""
         known = each.project in self.engine.stores and each.project not in self.engine.extra
         if not known or each.project == PRIVATE or each.root or each.do == "lines":
-            return self._graph_file(each)
+            for name, store in self.engine.stores.items():
+                if store.holds_entities and each.file and os.path.realpath(each.file) == os.path.realpath(store.root):
+                    return None if name in self.engine.extra else self.folder(name)
+            return None
         parts = path.split("/")
         if each.project in self.engine.layout.built_in():
             is_kept = all(is_kept_name(each.project, part) for part in parts)
@@ -114,12 +116,6 @@ class Contents:
             is_folder = each.do in ("mkdir", "rmdir") or (each.do == "move" and each.old is None)
             is_kept = is_folder or self.engine.stores[each.project].is_note(path)
         return f"{self.folder(each.project)}/{path}" if is_kept and not climbs(path) else None
-
-    def _graph_file(self, each: Touched) -> str | None:
-        for name, store in self.engine.stores.items():
-            if store.holds_entities and each.file and os.path.realpath(each.file) == os.path.realpath(store.root):
-                return None if name in self.engine.extra else self.folder(name)
-        return None
 
     @verb
     def read(self, project: str, path: str) -> File:
@@ -145,7 +141,8 @@ class Contents:
     @verb
     def changes(self, after: int = 0) -> list[Change]:
         """The changes with a higher number than `after`, the oldest first, as far back as the history goes."""
-        return list(self._newer(after))[::-1]
+        every = self.engine.home.history.changes()
+        return [*takewhile(lambda each: each.number > after, every)][::-1]
 
     @verb
     def have_texts(self) -> None:
@@ -159,16 +156,10 @@ class Contents:
         with self.engine.access.locked() as log:
             return log.lines(log.counts, log.used)
 
-    def _newer(self, after: int) -> Iterator[Change]:
-        for change in self.engine.home.history.changes():
-            if change.number <= after:
-                return
-            yield change
-
     @verb
     def change(self, number: int) -> Change | None:
         """The change of this number, None when the history does not go back so far."""
-        return next((each for each in self._newer(number - 1) if each.number == number), None)
+        return next((each for each in self.changes(number - 1) if each.number == number), None)
 
 
 def is_kept_name(project: str, name: str) -> bool:

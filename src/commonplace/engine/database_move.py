@@ -55,7 +55,12 @@ class IntoDatabase:
             space.check_free()
             places = self._places()
             if dry_run:
-                self._count(places)
+                for _, (name, place) in places.items():
+                    if stat.S_ISREG((status := os.lstat(place)).st_mode):
+                        self.digests[name] = ""
+                        self.size += status.st_size
+                self.texts = sum(len(files) for _, _, files in os.walk(self.session.engine.layout.objects))
+                self.changes = len(self._lines())
                 return
             space.begin()
             self._fill(space, places, progress)
@@ -67,14 +72,6 @@ class IntoDatabase:
                 space.finish(last, counts, access.used(), self._shared())
         finally:
             space.close()
-
-    def _count(self, places: dict[Key, tuple[str, str]]) -> None:
-        for _, (name, place) in places.items():
-            if stat.S_ISREG((status := os.lstat(place)).st_mode):
-                self.digests[name] = ""
-                self.size += status.st_size
-        self.texts = sum(len(files) for _, _, files in os.walk(self.session.engine.layout.objects))
-        self.changes = len(self._lines())
 
     def _places(self) -> dict[Key, tuple[str, str]]:
         """(project, path) of every file, folder and link → its name in a copy, and where it lies."""
@@ -114,7 +111,7 @@ class IntoDatabase:
     def _fill(
         self, space: NewSpace, places: dict[Key, tuple[str, str]], progress: Callable[[int, int], None] | None
     ) -> None:
-        """Make the database hold what is here."""
+        """Make the database hold what is here: files, then the history."""
         there = space.files()
         space.remove_files([key for key in there if key not in places])
         self._seen = {key: seen for key, seen in self._seen.items() if key in places}
@@ -124,7 +121,21 @@ class IntoDatabase:
             done += len(batch)
             if progress is not None:
                 progress(done, len(places))
-        self._fill_history(space)
+
+        lines, known_lines = self._lines(), space.lines()
+        space.remove_lines([number for number in known_lines if number not in lines])
+        for part in _parts([row for number, row in lines.items() if known_lines.get(number) != sha256(row[1])]):
+            space.put_lines(part)
+        here = {name: os.path.join(place, name) for place, _, names in os.walk(self.session.engine.layout.objects)
+                for name in names}  # fmt: skip
+        known = space.texts()
+        space.remove_texts(known - here.keys())
+        for names in _parts(sorted(here.keys() - known)):
+            texts = [(name, read_file(here[name])) for name in names]
+            if damaged := next((name for name, file in texts if file.etag != name), None):
+                raise StorageError(f"the older text {damaged[:12]}", "it is damaged; see memory doctor")
+            space.put_texts((name, file.data) for name, file in texts)
+        self.texts, self.changes = len(here), len(lines)
 
     def _rows(
         self, places: dict[Key, tuple[str, str]], there: dict[Key, tuple[str, str | None, int | None]]
@@ -157,22 +168,6 @@ class IntoDatabase:
                     change = Change.load(line)
                     found[change.number] = change, line + b"\n"
         return found
-
-    def _fill_history(self, space: NewSpace) -> None:
-        lines, there = self._lines(), space.lines()
-        space.remove_lines([number for number in there if number not in lines])
-        for part in _parts([row for number, row in lines.items() if there.get(number) != sha256(row[1])]):
-            space.put_lines(part)
-        here = {name: os.path.join(place, name) for place, _, names in os.walk(self.session.engine.layout.objects)
-                for name in names}  # fmt: skip
-        known = space.texts()
-        space.remove_texts(known - here.keys())
-        for names in _parts(sorted(here.keys() - known)):
-            texts = [(name, read_file(here[name])) for name in names]
-            if damaged := next((name for name, file in texts if file.etag != name), None):
-                raise StorageError(f"the older text {damaged[:12]}", "it is damaged; see memory doctor")
-            space.put_texts((name, file.data) for name, file in texts)
-        self.texts, self.changes = len(here), len(lines)
 
     def _check(self, space: NewSpace) -> None:
         """Compare what the server makes of its bytes with what was read here. Raises StorageError."""

@@ -20,7 +20,8 @@ from commonplace.engine.reading import ReadVerbs
 from commonplace.engine.writing import links_without, set_keys
 from commonplace.errors import CommonplaceError, StorageError
 from commonplace.note.model import ARCHIVE_PROJECT, CATEGORY_PROJECT
-from commonplace.note.reminder import CATEGORY, Reminder
+from commonplace.note.reminder import CATEGORY as REMINDERS
+from commonplace.note.reminder import Reminder
 from commonplace.query import Query
 from commonplace.store.base import sha256
 from commonplace.store.files import is_alive, lock_file, reason
@@ -65,16 +66,46 @@ def examine(memory: ReadVerbs) -> list[Finding]:
         found += [Finding("warning", "bad_config", name, warning) for warning in warnings]
         if trouble := engine.home.trouble():
             found.append(Finding("warning", "weak_role", engine.settings.space, trouble))
-        found += [*_lock(engine), *_temps(engine), *_permissions(engine), *_graph_files(engine)]
+        found += [*_leftovers(engine), *_graph_files(engine)]
+        if (mode := stat.S_IMODE(os.stat(engine.layout.root).st_mode)) & 0o077:
+            text = f"others can read the home (mode {mode:o})"
+            found.append(Finding("warning", "permissions", ".", text, "set its mode to 700"))
     order = ("error", "warning", "info")
     return sorted(found, key=lambda each: (order.index(each.level), each.code, each.path))
 
 
 def _notes(memory: ReadVerbs) -> list[Finding]:
-    """What only the index can tell."""
-    memory.engine.fresh(whole=True)
-    parts = (_unreadable, _warned, _duplicates, _links, _vectors, _reminders)
-    return [finding for part in parts for finding in part(memory)]
+    """What only the index can tell: what could not be read, what reading noticed, and what does not fit together."""
+    engine, notes = memory.engine, memory.index.notes
+    engine.fresh(whole=True)
+    found = []
+    for (project, path), why in sorted(engine.freshness.unreadable.items()):
+        code = "bad_frontmatter" if why.startswith("bad_frontmatter") else "unreadable"
+        text = why.partition(": ")[2] or why
+        found.append(Finding("error", code, f"{project}/{path}", f"{text}; it is left out until it is mended"))
+    for name, store in engine.stores.items():
+        what, exists = ("file", os.path.exists) if store.holds_entities else ("folder", os.path.isdir)
+        if name not in engine.layout.built_in() and not exists(store.root):
+            found.append(Finding("error", "broken_store", name, f"the project's {what} is missing"))
+
+    for project, path, warnings in notes.warnings():
+        info = notes.get(project, path)
+        for warning in warnings if info is not None and memory.sees(info.scope) else ():
+            code, _, text = warning.partition(": ")
+            if code not in _WARNING_LEVELS:
+                code, text = "bad_frontmatter", warning
+            found.append(Finding(_WARNING_LEVELS[code], code if code != "not_utf8" else "unreadable",
+                                 f"{project}/{path}", text or NOT_UTF8))  # fmt: skip
+
+    for infos in notes.duplicates().values():
+        seen = [info for info in infos if memory.sees(info.scope)]
+        for info in seen if len(seen) > 1 else ():
+            text = f"id {info.id} is used by another note too"
+            found.append(Finding("error", "duplicate_id", f"{info.project}/{info.path}", text))
+    if engine.layout.vectors.exists() and (count := Embedding(memory).gone()):
+        text = f"{count} vectors are of texts that are gone"
+        found.append(Finding("info", "unreferenced_vectors", "vectors", text, "drop them"))
+    return found + _memories(memory)
 
 
 def _unfinished(engine: Engine) -> list[Finding]:
@@ -113,49 +144,12 @@ def _graph_files(engine: Engine) -> list[Finding]:
     return found
 
 
-def _unreadable(memory: ReadVerbs) -> list[Finding]:
-    engine, found = memory.engine, []
-    for (project, path), why in sorted(engine.freshness.unreadable.items()):
-        code = "bad_frontmatter" if why.startswith("bad_frontmatter") else "unreadable"
-        text = why.partition(": ")[2] or why
-        found.append(Finding("error", code, f"{project}/{path}", f"{text}; it is left out until it is mended"))
-    for name, store in engine.stores.items():
-        what, exists = ("file", os.path.exists) if store.holds_entities else ("folder", os.path.isdir)
-        if name not in engine.layout.built_in() and not exists(store.root):
-            found.append(Finding("error", "broken_store", name, f"the project's {what} is missing"))
-    return found
-
-
-def _warned(memory: ReadVerbs) -> list[Finding]:
-    """What reading a note noticed, of the notes the caller sees."""
-    notes, found = memory.index.notes, []
-    for project, path, warnings in notes.warnings():
-        info = notes.get(project, path)
-        if info is None or not memory.sees(info.scope):
-            continue
-        for warning in warnings:
-            code, _, text = warning.partition(": ")
-            if code not in _WARNING_LEVELS:
-                code, text = "bad_frontmatter", warning
-            found.append(Finding(_WARNING_LEVELS[code], code if code != "not_utf8" else "unreadable",
-                                 f"{project}/{path}", text or NOT_UTF8))  # fmt: skip
-    return found
-
-
-def _duplicates(memory: ReadVerbs) -> list[Finding]:
-    found = []
-    for infos in memory.index.notes.duplicates().values():
-        seen = [info for info in infos if memory.sees(info.scope)]
-        for info in seen if len(seen) > 1 else ():
-            text = f"id {info.id} is used by another note too"
-            found.append(Finding("error", "duplicate_id", f"{info.project}/{info.path}", text))
-    return found
-
-
-def _links(memory: ReadVerbs) -> list[Finding]:
-    """Ids in the links of memories that no memory has, and contents edited by hand."""
-    engine = memory.engine
+def _memories(memory: ReadVerbs) -> list[Finding]:
+    """Ids in the links of memories that no memory has, contents edited by hand, and reminders that will not fire,
+    though somebody gave them a time."""
+    engine, zone, now = memory.engine, memory.settings.reading_zone, memory.clock()
     infos, _ = memory.list(Query(projects=(CATEGORY_PROJECT,)), limit=0, order="path")
+    reminders = [info for info in infos if info.category == REMINDERS]
     infos += memory.list(Query(projects=(CATEGORY_PROJECT,), archived=True), limit=0, order="path")[0]
     known = {info.id for info in infos}
     known |= {str(each) for info in infos for each in info.header.get("merged") or ()}
@@ -173,59 +167,35 @@ def _links(memory: ReadVerbs) -> list[Finding]:
             note = engine.parse(info.project, info.path, file)
             if note is not None and sha256(note.content.encode()) != wanted:
                 found.append(Finding("info", "hash_differs", place, "edited by hand"))
+    for info in reminders:
+        complaints = Reminder.of(info.header).complaints(now, zone, locked=info.locked)
+        found += [Finding("warning", "bad_frontmatter", home_path(info), why) for why in complaints]
     return found
 
 
-def _vectors(memory: ReadVerbs) -> list[Finding]:
-    count = Embedding(memory).gone() if memory.engine.layout.vectors.exists() else 0
-    text = f"{count} vectors are of texts that are gone"
-    return [Finding("info", "unreferenced_vectors", "vectors", text, "drop them")] if count else []
-
-
-def _reminders(memory: ReadVerbs) -> list[Finding]:
-    """Reminders that will not fire, though somebody gave them a time."""
-    infos, _ = memory.list(Query(projects=(CATEGORY_PROJECT,), category=CATEGORY), limit=0, order="path")
-    zone, now = memory.settings.reading_zone, memory.clock()
-    return [
-        Finding("warning", "bad_frontmatter", f"categories/{info.path}", why)
-        for info in infos
-        for why in Reminder.of(info.header).complaints(now, zone, locked=info.locked)
-    ]
-
-
-def _lock(engine: Engine) -> list[Finding]:
-    """The lock file of a daemon that was killed: it still names the process, but nobody holds it."""
-    place = engine.layout.daemon_lock
+def _leftovers(engine: Engine) -> list[Finding]:
+    """What processes left that are no more: the lock file of a daemon that was killed, which names it though nobody
+    holds it, and temporary files, in the projects and beside the files of the home."""
+    place, left = engine.layout.daemon_lock, list[Finding]()
     try:
         fd = lock_file(place, fcntl.LOCK_SH | fcntl.LOCK_NB, access=os.O_RDONLY, make=False)
+        if pid := os.read(fd, 20).decode("utf-8", "replace").strip():
+            text = f"left behind by a daemon that was killed (process {pid}); the next one starts all the same"
+            left.append(Finding("warning", "stale_lock", place.name, text, "empty it"))
+        os.close(fd)
     except (BlockingIOError, FileNotFoundError):
-        return []
+        pass
     except OSError as error:
-        return [Finding("warning", "stale_lock", place.name, f"it cannot be read: {reason(error)}")]
-    pid = os.read(fd, 20).decode("utf-8", "replace").strip()
-    os.close(fd)
-    if not pid:
-        return []
-    text = f"left behind by a daemon that was killed (process {pid}); the next one starts all the same"
-    return [Finding("warning", "stale_lock", place.name, text, "empty it")]
-
-
-def _temps(engine: Engine) -> list[Finding]:
-    """Temporary files of processes that are no more: in the projects, and beside the files of the home."""
+        left.append(Finding("warning", "stale_lock", place.name, f"it cannot be read: {reason(error)}"))
     found = [(name, HOME_TEMP.fullmatch(name)) for name in sorted(os.listdir(engine.layout.root))]
     for name, store in engine.stores.items():
         for folder, folders, files in os.walk(store.root):
             folders[:] = [each for each in folders if not each.startswith(".") and each not in SKIPPED_FOLDERS]
             shown = os.path.normpath(os.path.join(name, os.path.relpath(folder, store.root)))
             found += [(f"{shown}/{each}", _TEMP.match(each)) for each in files]
-    left = [path for path, match in found if match and not is_alive(int(match[1]))]
-    return [Finding("warning", "stale_temp", path, "left behind by a program that ended", "remove it") for path in left]
-
-
-def _permissions(engine: Engine) -> list[Finding]:
-    mode = stat.S_IMODE(os.stat(engine.layout.root).st_mode)
-    found = Finding("warning", "permissions", ".", f"others can read the home (mode {mode:o})", "set its mode to 700")
-    return [found] if mode & 0o077 else []
+    text, fix = "left behind by a program that ended", "remove it"
+    over = [path for path, match in found if match and not is_alive(int(match[1]))]
+    return left + [Finding("warning", "stale_temp", path, text, fix) for path in over]
 
 
 def repair(memory: ReadVerbs, findings: list[Finding]) -> None:

@@ -136,39 +136,32 @@ class Embedding:
             return 0
         from commonplace.index.vectors.store import locked
 
-        folder = self.engine.layout.vectors
+        folder, end, done, total, anew = self.engine.layout.vectors, time.monotonic() + seconds, 0, 0, thorough
         try:
             make_private(folder)
             with locked(folder / "embedding", wait=thorough) as free:
-                return self._some(vectors, seconds, stop, progress, thorough) if free else 0
+                while free and not stop():
+                    while self._part(vectors, anew) and not stop() and time.monotonic() < end:
+                        anew = False
+                    anew = False
+                    if progress is not None and not done:
+                        total = vectors.counts().waiting
+                    if not (texts := self._waiting(vectors, thorough)):
+                        if done or thorough or not self.engine.vectors_collected:
+                            self._collect(vectors, thorough)
+                        break
+                    vectors.embed(texts)
+                    done += len(texts)
+                    if progress is not None:
+                        progress(min(done, total), total)
+                    if time.monotonic() >= end:
+                        break
+            return done
         except OSError as error:
             raise StorageError("the vectors", reason(error)) from None
         except NoModel as error:
             self._give_up(error)
             raise
-
-    def _some(
-        self, vectors: Vectors, seconds: float, stop: Callable[[], bool],
-        progress: Callable[[int, int], None] | None, thorough: bool,
-    ) -> int:  # fmt: skip
-        end, done, total, anew = time.monotonic() + seconds, 0, 0, thorough
-        while not stop():
-            while self._part(vectors, anew) and not stop() and time.monotonic() < end:
-                anew = False
-            anew = False
-            if progress is not None and not done:
-                total = vectors.counts().waiting
-            if not (texts := self._waiting(vectors, thorough)):
-                if done or thorough or not self.engine.vectors_collected:
-                    self._collect(vectors, thorough)
-                break
-            vectors.embed(texts)
-            done += len(texts)
-            if progress is not None:
-                progress(min(done, total), total)
-            if time.monotonic() >= end:
-                break
-        return done
 
     @verb
     def _part(self, vectors: Vectors, anew: bool) -> int:

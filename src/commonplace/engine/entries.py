@@ -209,20 +209,18 @@ class NoteEntries(Entries):
         old = next(self._claims(entry.namespace, entry.key), None)
         if old is not None and old.locked:
             raise Locked(f"{PROJECT}/{old.path}")
-        path = old.path if old else self._free_path(entry.namespace, entry.key)
+        if old is not None:
+            path = old.path
+        else:  # another entry whose name comes to the same path keeps it
+            self._check(entry.namespace)
+            paths, store = list(notes.places(entry.namespace, entry.key)), self.engine.store(PROJECT)
+            if (free := next((each for each in paths if store.place(each).kind == "missing"), None)) is None:
+                raise Exists(paths[-1], f"{PROJECT}/{paths[-1]}")
+            path = free
         data = _compose(entry, further, old.file.data.decode("utf-8", "replace") if old else "")
         file, scope = (old.file, old.scope) if old else (None, GLOBAL)
         change.put(PROJECT, path, data, old=file, scope=scope)
         return path, old is None, data
-
-    def _free_path(self, namespace: str, key: str) -> str:
-        """Where a new entry goes; another entry whose name comes to the same path keeps it."""
-        self._check(namespace)
-        paths = list(notes.places(namespace, key))
-        for path in paths:
-            if self.engine.store(PROJECT).place(path).kind == "missing":
-                return path
-        raise Exists(paths[-1], f"{PROJECT}/{paths[-1]}")
 
     def _find(self, namespace: str, key: str) -> Entry:
         found = next(self._claims(namespace, key), None)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, cast
@@ -22,7 +22,7 @@ from commonplace.engine.history import HistoryVerbs
 from commonplace.engine.locations import Location
 from commonplace.engine.overview import Overview, Pending
 from commonplace.engine.reading import Ref
-from commonplace.engine.trail import OUR_REMOVAL, Trail, written_by
+from commonplace.engine.trail import OUR_REMOVAL, Needles, Trail, search, written_by
 from commonplace.engine.upkeep import Upkeep
 from commonplace.engine.writing import editable, follow_content, id_list
 from commonplace.errors import CommonplaceError, InvalidInput, Locked, NotFound, StorageError
@@ -31,7 +31,7 @@ from commonplace.index.rows import NoteInfo
 from commonplace.note import entry
 from commonplace.note.markdown import default_id
 from commonplace.note.model import CATEGORY_PROJECT
-from commonplace.note.reminder import CATEGORY
+from commonplace.note.reminder import CATEGORY as REMINDERS
 from commonplace.query import Query, memory_query
 from commonplace.store.base import File
 from commonplace.store.change import Step
@@ -122,18 +122,18 @@ class Erasure:
                     raise InvalidInput(f'{place[0]}/{place[1]} has no observation "{observation}".')
             self._add_selected(plan, agent, project, source)
             trail = self._follow(plan)
-            if observation is None and (made := self._reminders_of(plan)):
+            if observation is None and plan.ids:  # the reminders that were made from the text of a note go, too
+                made = self.memory.list(memory_query(category=REMINDERS), limit=0)[0]
+                made = [each for each in made if each.header.get("reminder_of") in plan.ids and each.id not in plan.ids]
                 for info in made:
                     self._add_note(plan, info)
-                trail = self._follow(plan)
+                trail = self._follow(plan) if made else trail
             if unknown := next((ref for place, ref in self._gone.items() if place not in trail.met), None):
                 raise NotFound(unknown, "the memory")
             names = tuple(plan.names)
             if dry_run or not names:
                 return Erased(names)
-            from commonplace.engine.remains import Needles, search
-
-            mentions = self._linking(plan)
+            mentions = list(dict.fromkeys(self._linking(plan)))
             needles = Needles.of([observation.encode()] if observation else [*self._texts, *trail.texts],
                                  [] if observation else [*plan.ids, *names])  # fmt: skip
             self._record(plan)
@@ -154,7 +154,17 @@ class Erasure:
     def _add_ref(self, plan: Plan, ref: Ref) -> None:
         """Add what a reference names: a note, a plain file, an entry of a JSON file, or what the history knows."""
         if isinstance(ref, str) and (row := _ROW.fullmatch(ref)):
-            self._add_row(plan, *row.groups())
+            from commonplace.engine.json_entries import JsonEntryFolder
+
+            folder, stem, key = row.groups()
+            root = str(absolute(folder))
+            found, _ = JsonEntryFolder(root).entries(self.memory).search(key, None, 1 << 30, 0)
+            rows = [each for each in found if each.key == key and stem in (each.namespace, entry.DEFAULT_NAMESPACE)]
+            rows = [each for each in rows if each.namespace == stem] or rows
+            if not rows:
+                raise NotFound(ref, "the JSON files")
+            plan.rows.append((root, rows[0].namespace, key))
+            self._texts.append(f"{key}\n{rows[0].value}".encode())
             return
         info = self._note_of(ref)
         if info is not None:
@@ -201,19 +211,6 @@ class Erasure:
                 self._texts.append(file.data)
         return any(each[:3] == place for each in plan.files)
 
-    def _add_row(self, plan: Plan, folder: str, stem: str, key: str) -> None:
-        """An entry of a JSON file used in place. Raises NotFound."""
-        from commonplace.engine.json_entries import JsonEntryFolder
-
-        root = str(absolute(folder))
-        found, _ = JsonEntryFolder(root).entries(self.memory).search(key, None, 1 << 30, 0)
-        rows = [each for each in found if each.key == key and stem in (each.namespace, entry.DEFAULT_NAMESPACE)]
-        rows = [each for each in rows if each.namespace == stem] or rows
-        if not rows:
-            raise NotFound(f"{folder}/{stem}.json:{key}", "the JSON files")
-        plan.rows.append((root, rows[0].namespace, key))
-        self._texts.append(f"{key}\n{rows[0].value}".encode())
-
     def _add_selected(self, plan: Plan, agent: str | None, project: str | None, source: str | None) -> None:
         """Add all notes of an agent, a project, a source; then the reminders that were made from a note's text."""
         every: list[NoteInfo] = []
@@ -222,17 +219,20 @@ class Erasure:
         if project is not None:
             name = self.engine.store(project).name
             every += self.memory.list(Query(projects=(name,)), limit=0)[0]
-            for each in self._touched(name):
-                self._add_file(plan, each)
+            for change in self.engine.home.history.changes():  # every place the journal names a file at
+                for each in change.texts():
+                    for path in (each.path, each.to) if each.project == name else ():
+                        if path:
+                            self._add_file(plan, (name, path, each.root))
         if agent is not None:
             plan.asked = requests.asked_by(self.memory, agent)
             every += self.memory.list(Query(scope=f"agent:{agent}"), limit=0)[0]
-            for each in written_by(self.engine, agent):
-                info = self.engine.index.notes.get(each[0], each[1]) if not each[2] else None
+            for place in written_by(self.engine, agent):
+                info = self.engine.index.notes.get(place[0], place[1]) if not place[2] else None
                 if info is not None:
                     self._add_note(plan, info)
                 else:
-                    self._add_file(plan, each)
+                    self._add_file(plan, place)
         for info in every:
             self._add_note(plan, info)
 
@@ -243,29 +243,15 @@ class Erasure:
         plan.ids = sorted(trail.ids)
         return trail
 
-    def _reminders_of(self, plan: Plan) -> list[NoteInfo]:
-        """The reminders that were made from the text of a note."""
-        made = self.memory.list(memory_query(category=CATEGORY), limit=0)[0] if plan.ids else []
-        return [info for info in made if info.header.get("reminder_of") in plan.ids and info.id not in plan.ids]
-
-    def _touched(self, project: str) -> set[Location]:
-        """Every place of a project the journal names a file at."""
-        every = (each for change in self.engine.home.history.changes() for each in change.texts())
-        return {(project, path, each.root) for each in every if each.project == project
-                for path in (each.path, each.to) if path}  # fmt: skip
-
-    def _linking(self, plan: Plan) -> list[str]:
+    def _linking(self, plan: Plan) -> Iterator[str]:
         """The notes that link to what goes, and the files it was taken in from."""
-        gone, found = {each[:2] for each in plan.files}, dict[str, None]()
-        for project, path in sorted(gone):
-            if plan.observation is not None or (info := self.engine.index.notes.get(project, path)) is None:
-                continue
+        gone = {each[:2] for each in plan.files} if plan.observation is None else set()
+        for info in filter(None, (self.engine.index.notes.get(*place) for place in sorted(gone))):
             if source := info.header.get("source_ref"):
-                found[f"the source {source}, from which ingest would take it again"] = None
+                yield f"the source {source}, from which ingest would take it again"
             for other in self.memory.backlinks(info):
                 if (other.project, other.path) not in gone:
-                    found[f"{other.project}/{other.path}"] = None
-        return list(found)
+                    yield f"{other.project}/{other.path}"
 
     def _record(self, plan: Plan) -> None:
         record = self.engine.layout.erasing
@@ -334,20 +320,26 @@ def _remove(memory: HistoryVerbs, plan: Plan) -> None:
     there = [each for each in plan.files if (file := _read(engine, each[:3])) is not None and file.etag == each[3]]
     in_lines = [each for each in there if isinstance(engine.stores.get(each[0]), GraphStore)]
     with engine.access.locked() as log, memory.change(OUR_REMOVAL[0], OUR_REMOVAL[1:], fresh=False) as change:
-        for project, path, root, _ in there:
-            if (project, path, root, _) not in in_lines:
-                _remove_file(memory, change, (project, path, root), plan.observation)
+        for each in there:
+            if each not in in_lines:
+                _remove_file(memory, change, each[:3], plan.observation)
         _remove_folders(memory, change)
-        counts, used = (
-            {key: said for key, said in every.items() if key not in keys} for every in (log.counts, log.used)
-        )
-        if plan.observation is None and log.file.data != (rest := log.lines(counts, used)):
+        reads = ({key: said for key, said in every.items() if key not in keys} for every in (log.counts, log.used))
+        if plan.observation is None and log.file.data != (rest := log.lines(*reads)):
             change.steps.append(Upkeep(memory).log_step(log, rest))
         _remove_answers(engine, change, plan)
-    for each in engine.layout.sessions.glob("*"):  # ids and hashes of what sessions were given
-        each.unlink(missing_ok=True)
-    for project in sorted({each[0] for each in in_lines}):
-        _remove_lines(memory, project, [each[1] for each in in_lines if each[0] == project], plan.observation)
+    for given in engine.layout.sessions.glob("*"):  # ids and hashes of what sessions were given
+        given.unlink(missing_ok=True)
+    for project in sorted({each[0] for each in in_lines}):  # entities and the relations at them, or one observation
+        from commonplace.engine.file_graph import FileGraph
+
+        graph = FileGraph(memory, cast(GraphStore, engine.stores[project]))
+        found = [graph.store.entity(each[1]) for each in in_lines if each[0] == project]
+        names = [entity.name for entity in found if entity is not None]
+        if plan.observation is None:
+            graph.delete_entities(names)
+        else:
+            graph.delete_observations([(name, [plan.observation]) for name in names])
     for folder, namespace, key in plan.rows:
         from commonplace.engine.entries import NoEntry
         from commonplace.engine.json_entries import JsonEntryFolder
@@ -404,18 +396,6 @@ def _remove_folders(memory: HistoryVerbs, change: Transaction) -> None:
         is_ours = project in memory.engine.layout.built_in() or (project, path) in made
         if is_here and is_ours and inside <= gone.keys():
             gone[root, path] = change.add("rmdir", project, path)
-
-
-def _remove_lines(memory: HistoryVerbs, project: str, paths: Sequence[str], observation: str | None) -> None:
-    """Remove entities of a graph file and the relations at them, or one observation of them."""
-    from commonplace.engine.file_graph import FileGraph
-
-    store = cast(GraphStore, memory.engine.stores[project])
-    names = [entity.name for path in paths if (entity := store.entity(path)) is not None]
-    if observation is None:
-        FileGraph(memory, store).delete_entities(names)
-    else:
-        FileGraph(memory, store).delete_observations([(name, [observation]) for name in names])
 
 
 def _clear_derived(memory: HistoryVerbs, plan: Plan) -> None:

@@ -271,25 +271,23 @@ class Ingested:
         """Store new memories, each batch as one change, and tell `advance` how many a batch had. What another run took
         in since `known` was made is left out. Returns how many were stored. Raises InvalidInput, StorageError; the
         batches stored before stay."""
-        stored = 0
+        stored, history = 0, self.engine.home.history
         for batch in batches:  # in one verb, that the disk be looked over once
-            stored += self._store(batch, known)
+            with self.engine.writing():
+                records = batch
+                later = takewhile(lambda change: change.number > known.change, history.changes())
+                if any(change.verb == INGEST for change in later):
+                    now = self.known()
+                    records = [
+                        each for each in batch
+                        if each.further[SOURCE_REF] not in now.refs and not now.hashes[each.further[SOURCE_HASH]]
+                    ]  # fmt: skip
+                if records:
+                    Upkeep(self.memory).put(records, INGEST)
+                known.change = history.last
+            stored += len(records)
             advance(len(batch))
         return stored
-
-    def _store(self, records: Sequence[Record], known: IngestedTexts) -> int:
-        with self.engine.writing():
-            later = takewhile(lambda change: change.number > known.change, self.engine.home.history.changes())
-            if any(change.verb == INGEST for change in later):
-                now = self.known()
-                records = [
-                    each for each in records
-                    if each.further[SOURCE_REF] not in now.refs and not now.hashes[each.further[SOURCE_HASH]]
-                ]  # fmt: skip
-            if records:
-                Upkeep(self.memory).put(records, INGEST)
-            known.change = self.engine.home.history.last
-            return len(records)
 
 
 def _texts_of(content: str, header: dict[str, Any]) -> Iterator[str]:

@@ -52,6 +52,11 @@ class FileGraph(Graph):
     def ranked(self, text: str) -> list[EntityKey]:
         self._fresh()
         words = text.lower().split()
+
+        def weight(entity: EntityLine) -> int:
+            name, kind = entity.name.lower(), entity.type.lower()
+            return sum(4 * (word in name) + 2 * (word in kind) + (name == word) for word in words)
+
         holding = [each for each in self.store.entities.values() if all(word in each.lowered for word in words)]
         found: dict[int, EntityLine] = {}
         if self.engine.stores.get(self.store.name) is self.store:
@@ -59,7 +64,7 @@ class FileGraph(Graph):
             entities = [self.store.entity(hit.note.path) for hit in hits]
             found = {each.number: each for each in entities if each is not None}
         else:  # no project of this process: nothing of the file is in the index
-            holding.sort(key=lambda each: (-_weight(each, words), each.number))
+            holding.sort(key=lambda each: (-weight(each), each.number))
         found |= {each.number: each for each in holding if words and each.number not in found}
         return [_key(each) for each in found.values()]
 
@@ -224,8 +229,3 @@ def _is_there(store: GraphStore, edit: LineEdit, line: bytes) -> bool:
 
 def _key(entity: EntityLine) -> EntityKey:
     return EntityKey((entity.order,), entity.name, entity.type, entity)
-
-
-def _weight(entity: EntityLine, words: Sequence[str]) -> int:
-    name, kind = entity.name.lower(), entity.type.lower()
-    return sum(4 * (word in name) + 2 * (word in kind) + (name == word) for word in words)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from commonplace.clock import microseconds
@@ -77,17 +77,16 @@ class NoteGraph(Graph):
     @verb
     def further(self, keys: Sequence[EntityKey]) -> list[dict[str, Any]]:
         # Those below `fields` by their own names; numbers are numbers.
-        infos = self._index.notes.infos([key.handle for key in keys])
-        return [self._further(infos[key.handle]) if key.handle in infos else {} for key in keys]
-
-    def _further(self, info: NoteInfo) -> dict[str, Any]:
-        found = _unknown_keys(info.header)
-        if not found:
-            return found
-        try:  # the index knows all plain values but true, false and null as texts
-            return _unknown_keys(parse_typed(split(self.session.file(info).data.decode()).yaml or ""))
-        except (ValueError, CommonplaceError):
-            return found
+        infos, every = self._index.notes.infos([key.handle for key in keys]), list[dict[str, Any]]()
+        for key in keys:
+            info = infos.get(key.handle)
+            found = _unknown_keys(info.header) if info is not None else {}
+            if info is not None and found:
+                # The index knows all plain values but true, false and null as texts.
+                with suppress(ValueError, CommonplaceError):
+                    found = _unknown_keys(parse_typed(split(self.session.file(info).data.decode()).yaml or ""))
+            every.append(found)
+        return every
 
     @verb
     def lacking(self, keys: Sequence[tuple[EntityKey, dict[str, Any]]]) -> list[bool]:
@@ -204,7 +203,7 @@ class NoteEdits:
 
     def create(self, entity: Entity, more: dict[str, Any]) -> None:
         if self._row(entity.name) is None:
-            self._compose(entity.name, entity.type, entity.observations, [], _header_keys(more))
+            self._add(entity.name, type=entity.type, observations=entity.observations, more=_header_keys(more))
             return
         with self._changing(entity.name) as text:  # a placeholder becomes an entity; its relations stay
             text.make_entity(entity.type, self._created_at())
@@ -213,13 +212,10 @@ class NoteEdits:
             text.add_observations([each for each in entity.observations if each not in there])
         self.add_keys(entity.name, more)
 
-    def _compose(
-        self, name: str, type: str | None, observations: Sequence[str], relations: list[tuple[str, str]],
-        more: dict[str, Any],
-    ) -> None:  # fmt: skip
-        """A new note; a placeholder when `type` is None. `more` are further keys of its frontmatter."""
-        self._new[name] = {"name": name, "type": type, "created": self._created_at(), "observations": observations,
-                           "relations": relations, "more": more}  # fmt: skip
+    def _add(self, name: str, **parts: Any) -> None:
+        """A new note, of these parts (see `compose`): a placeholder without a type."""
+        empty: dict[str, Any] = {"type": None, "observations": (), "relations": [], "more": {}}
+        self._new[name] = {"name": name, "created": self._created_at(), **empty, **parts}
 
     def add_observations(self, name: str, texts: Sequence[str]) -> None:
         with self._changing(name) as text:
@@ -243,7 +239,7 @@ class NoteEdits:
                 with self._changing(name) as text:
                     text.add_relations(pairs)
             elif self._graph.makes_sources:
-                self._compose(name, None, (), pairs, {})
+                self._add(name, relations=pairs)
             else:
                 raise NoEntity(name)
 

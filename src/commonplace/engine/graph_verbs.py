@@ -137,7 +137,9 @@ class Graph(Protocol):
         def plan(edits: GraphEdits) -> None:
             for name, (kind, texts, keys) in wanted.items():
                 if name in edits.known:
-                    _add_lacking(edits, name, texts)
+                    there = set(edits.observations(name))
+                    if lacking := [text for text in texts if text not in there]:
+                        edits.add_observations(name, lacking)
                     edits.add_keys(name, keys)
                 else:
                     edits.create(Entity(name, kind, tuple(texts)), keys)
@@ -169,15 +171,6 @@ class Graph(Protocol):
         """Remove relations, all copies; what is not there is no error."""
         names = {each.source for each in relations}
         self._change("edit", names, lambda edits: edits.drop_relations(relations))
-
-
-def _add_lacking(edits: GraphEdits, name: str, texts: Iterable[str]) -> list[str]:
-    """Have an entity say those of `texts` it does not say yet. Returns them."""
-    there = set(edits.observations(name))
-    lacking = [text for text in dict.fromkeys(texts) if text not in there]
-    if lacking:
-        edits.add_observations(name, lacking)
-    return lacking
 
 
 def graph_lines(graph: Graph) -> list[str]:

@@ -53,16 +53,16 @@ class JsonEntryFolder:
         with engine.guard, suppress(OSError):
             for stem in self.files.stems():
                 with suppress(OSError, ValueError):
-                    self._fold(stem, engine.access)
-
-    def _fold(self, stem: str, access: AccessLog) -> None:
-        if not self._pending(stem, self.files.read(stem), access):
-            return
-        with self.files.changing(stem) as (content, replace_rows):
-            rows, pending = content.rows, self._pending(stem, content, access)
-            if pending:
-                replace_rows([self._counted(row, *pending[n]) if n in pending else row for n, row in enumerate(rows)])
-            access.restart(*(name for name, _ in pending.values()))
+                    if not self._pending(stem, self.files.read(stem), engine.access):
+                        continue
+                    with self.files.changing(stem) as (content, replace_rows):
+                        pending = self._pending(stem, content, engine.access)
+                        if pending:
+                            replace_rows([
+                                self._counted(row, *pending[n]) if n in pending else row
+                                for n, row in enumerate(content.rows)
+                            ])  # fmt: skip
+                        engine.access.restart(*(name for name, _ in pending.values()))
 
     def _pending(self, stem: str, content: Content, access: AccessLog) -> dict[int, tuple[str, int]]:
         """Entries with recalls to add: position -> (name in the log, number)."""

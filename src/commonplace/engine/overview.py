@@ -11,7 +11,7 @@ import os
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from commonplace.engine.engine import verb
 from commonplace.engine.memory_rows import content_of
@@ -21,13 +21,11 @@ from commonplace.index.rows import NoteInfo
 from commonplace.note.frontmatter import REMOVE
 from commonplace.note.links import first_line
 from commonplace.note.model import CATEGORIES, CATEGORY_PROJECT, GLOBAL
-from commonplace.note.reminder import CATEGORY, Reminder
+from commonplace.note.reminder import CATEGORY as REMINDERS
+from commonplace.note.reminder import Reminder
 from commonplace.query import Query
 from commonplace.store.files import open_own, put_derived
 from commonplace.text.unicode import one_line
-
-if TYPE_CHECKING:
-    from commonplace.index.note_queries import Section
 
 MOST_LINES = 200
 _LENGTH = 80
@@ -59,8 +57,19 @@ class Overview:
             f"{total} memories, {inbox} in the inbox. Read one: `memory read ID`. Search: `memory search WORDS`.",
         ]  # fmt: skip
         for category in CATEGORIES:
-            if category in found:
-                lines += ["", f"## {category} ({found[category].total})", "", *self._lines(found[category], most)]
+            if category not in found:
+                continue
+            section = found[category]
+            lines += ["", f"## {category} ({section.total})", ""]
+            if category == REMINDERS:
+                waiting = self._waiting()
+                when = (f"{due.astimezone(now.tzinfo):%Y-%m-%d %H:%M}" if due else "no date" for _, due in waiting)
+                lines += [self._line(info, f"{time} ") for (info, _), time in zip(waiting[:most], when, strict=False)]
+                left, more = len(waiting) - most, "memory remind --list"
+            else:
+                lines += [self._line(info, "") for info in section.first]
+                left, more = section.total - most, f"memory list --category {category}"
+            lines += [f"- … {left} more: `{more}`"] if left > 0 else []
         if len(lines) > MOST_LINES:
             lines[MOST_LINES - 2 :] = ["", "… more: `memory list --limit 0`"]
         return "\n".join(lines) + "\n"
@@ -80,19 +89,7 @@ class Overview:
         """As `refresh`, if this process changed a memory since the last time."""
         return CATEGORY_PROJECT in self.engine.changed_projects and self.refresh()
 
-    def _lines(self, section: Section, most: int) -> list[str]:
-        if section.category == "reminders":
-            pending, zone = self._pending(), self.engine.settings.zone
-            when = (f"{due.astimezone(zone):%Y-%m-%d %H:%M}" if due else "no date" for _, due in pending)
-            lines = [self._line(info, f"{time} ") for (info, _), time in zip(pending[:most], when, strict=False)]
-            left = len(pending) - most
-            more = "memory remind --list"
-        else:
-            lines, left = [self._line(info, "") for info in section.first], section.total - most
-            more = f"memory list --category {section.category}"
-        return [*lines, *([f"- … {left} more: `{more}`"] if left > 0 else [])]
-
-    def _pending(self) -> list[tuple[NoteInfo, datetime | None]]:
+    def _waiting(self) -> list[tuple[NoteInfo, datetime | None]]:
         """Reminders still to fire with their time, the next one first, undated ones last."""
         every = [(info, Reminder.of(info.header)) for info in self.engine.index.notes.reminders()]
         dated = [(info, each.due) for info, each in every if each.is_waiting and each.due and not each.is_undated]
@@ -115,7 +112,7 @@ class Pending:
     @verb
     def reminders(self) -> list[NoteInfo]:
         """All memories of category `reminders`, of every scope."""
-        return self.memory.list(Query(projects=(CATEGORY_PROJECT,), category=CATEGORY), limit=0, order="created")[0]
+        return self.memory.list(Query(projects=(CATEGORY_PROJECT,), category=REMINDERS), limit=0, order="created")[0]
 
     def listed(
         self, now: datetime, infos: Sequence[NoteInfo], firing: Firing | None = None
@@ -138,17 +135,13 @@ class Pending:
                 return False
             parts: dict[Path, list[tuple[NoteInfo, Reminder]]] = {path: [] for path in (engine.layout.pending, *known)}
             for each in self.listed(now or self.memory.clock(), self.reminders(), firing):
-                if (path := self._place(each[0].scope)) is not None:
-                    parts.setdefault(path, []).append(each)
+                agent = (scope := each[0].scope).removeprefix(_AGENT)
+                if scope == GLOBAL:
+                    parts[engine.layout.pending].append(each)
+                elif agent != scope and is_agent(agent):  # else nobody can have it: it was written by hand
+                    parts.setdefault(engine.layout.pending_of(agent), []).append(each)
             written = [put_derived(path, self._text(part).encode()) for path, part in sorted(parts.items())]
             return any(written)
-
-    def _place(self, scope: str) -> Path | None:
-        """The list for a scope; None for one nobody can have, which somebody wrote into a file by hand."""
-        agent = scope.removeprefix(_AGENT)
-        if scope == GLOBAL:
-            return self.engine.layout.pending
-        return self.engine.layout.pending_of(agent) if agent != scope and is_agent(agent) else None
 
     def _text(self, part: Sequence[tuple[NoteInfo, Reminder]]) -> str:
         zone, rows = self.engine.settings.reading_zone, []

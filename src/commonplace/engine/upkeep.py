@@ -84,46 +84,35 @@ class Upkeep:
         with self.memory.change(verb) as change:
             for record in records:
                 self._put_record(change, record, self._known(record.id), taken)
-            if both_ways:
-                self._link_back(change, records)
+            own, gained = {record.id for record in records}, dict[str, list[str]]()
+            for record in records if both_ways else ():
+                for target in record.links:
+                    gained.setdefault(target, []).append(record.id)
+            for target in (each for each in gained if each not in own):
+                info = self._known(target)
+                if info is not None and (new := [each for each in gained[target] if each not in info.links]):
+                    writing.set_keys(self.memory, change, info, {"links": [*info.links, *new]})
 
     def _known(self, identity: str) -> NoteInfo | None:
         found = self._index.notes.with_ids([identity], MEMORY_PROJECTS)
         return next((info for info in found if self.memory.sees(info.scope)), None)
 
-    def _put_record(
-        self, change: Transaction, record: Record, before: NoteInfo | None, taken: set[str] | None = None
-    ) -> None:
+    def _put_record(self, change: Transaction, record: Record, before: NoteInfo | None, taken: set[str]) -> None:
         """Write a record, new or in place of `before`; `taken` are the lower-cased paths this change uses."""
         record = replace(record, scope=self.memory.check_scope(record.scope), category=_checked(record.category))
-        data, project = (
-            writing.encoded(record.text()),
-            model.ARCHIVE_PROJECT if record.phase == model.ARCHIVED else CATEGORY_PROJECT,
-        )
-        if before is None:
-            writing.new_scope(self.memory, data, identity=record.id)
-        else:
+        data = writing.encoded(record.text())
+        project = model.ARCHIVE_PROJECT if record.phase == model.ARCHIVED else CATEGORY_PROJECT
+        if before is not None:
             file, _ = writing.editable(self.memory, before)
             writing.new_scope(self.memory, data, file.data)
             writing.place_memory(self.memory, change, before, file, data, project, record.category, record.scope)
             return
-        taken = set() if taken is None else taken
+        writing.new_scope(self.memory, data, identity=record.id)
         name = links.memory_file_name(record.content, writing.plain_id(record.id))
         path = writing.free_path(self.memory, project, record.category, name, record.id, taken)
         taken.add(path.lower())
         origin = str(record.further.get("source_ref") or "") if change.verb == "ingest" else ""
         change.put(project, path, data, scope=record.scope, by={"origin": origin} if origin else None)
-
-    def _link_back(self, change: Transaction, records: Sequence[Record]) -> None:
-        """Give the memories that the records link to the link back."""
-        own, gained = {record.id for record in records}, dict[str, list[str]]()
-        for record in records:
-            for target in record.links:
-                gained.setdefault(target, []).append(record.id)
-        for target in (each for each in gained if each not in own):
-            info = self._known(target)
-            if info is not None and (new := [each for each in gained[target] if each not in info.links]):
-                writing.set_keys(self.memory, change, info, {"links": [*info.links, *new]})
 
     def retried(self, refs: Iterable[str], run: Callable[[list[NoteInfo]], T]) -> T:
         """`run` with the memories `refs` name, each once; again with what they are by then, when another program
@@ -254,7 +243,7 @@ class Upkeep:
             if self._known(record.id) is not None:
                 raise Exists(record.id)
             change.made_from.append(source.provenance)
-            self._put_record(change, replace(record, links=(*record.links, source.id)), None)
+            self._put_record(change, replace(record, links=(*record.links, source.id)), None, set())
             self._set(change, source, {"links": [*source.links, record.id]} | dict(keys) | self._now())
         return self._written(change)
 
@@ -265,7 +254,12 @@ class Upkeep:
         was written: the survivor, and those that linked to the other. Raises Conflict, Locked, NotFound."""
         with self.memory.change("merge", fresh=False) as change:
             gone_file, _ = self._as_read(other)
-            new_names = self._new_names((survivor, self._as_read(survivor)[0]), (other, gone_file))
+            files = (survivor, self._as_read(survivor)[0]), (other, gone_file)
+            kept, gone = (names(self.memory.parse(CATEGORY_PROJECT, info.path, file)) for info, file in files)
+            # What wikilinks could call the other memory by and not the survivor: they shall find the survivor.
+            known = {fold_title(name[:TITLE_CUT]) for name in kept}
+            calls = {fold_title(name): name for name in (each.lstrip("#").strip()[:TITLE_CUT] for each in gone[::-1])}
+            new_names = [name for folded, name in reversed(calls.items()) if folded and folded not in known]
             keys, category = _merged(survivor, other, new_names, self.engine.access.counts()[other.id])
             self._set(change, survivor, keys | self._now(), survivor.project, category)
             change.remove(CATEGORY_PROJECT, other.path, gone_file, scope=other.scope)
@@ -275,13 +269,6 @@ class Upkeep:
                     ids = [survivor.id if each == other.id else each for each in holder.links]
                     writing.set_keys(self.memory, change, holder, {"links": list(dict.fromkeys(ids))})
         return self._written(change)
-
-    def _new_names(self, survivor: tuple[NoteInfo, File], other: tuple[NoteInfo, File]) -> list[str]:
-        """What wikilinks could call the other memory by and not the survivor: they shall find the survivor."""
-        kept, gone = (names(self.memory.parse(CATEGORY_PROJECT, info.path, file)) for info, file in (survivor, other))
-        known = {fold_title(name[:TITLE_CUT]) for name in kept}
-        new = {fold_title(name): name for name in (each.lstrip("#").strip()[:TITLE_CUT] for each in reversed(gone))}
-        return [name for folded, name in reversed(new.items()) if folded and folded not in known]
 
     def _written(self, change: Transaction) -> list[NoteInfo]:
         """What the index knows now of the memories a change wrote. No look at other files: it would cost more than

@@ -127,11 +127,9 @@ def plan(reads: Sequence[tuple[Source, Tree]], known: IngestedTexts, *, again: b
 
 
 def apply(
-    memory: Memory,
-    plans: Sequence[IngestPlan],
-    known: IngestedTexts,
+    memory: Memory, plans: Sequence[IngestPlan], known: IngestedTexts,
     progress: Callable[[int, int], None] | None = None,
-) -> list[Ingestion]:
+) -> list[Ingestion]:  # fmt: skip
     """Carry out the plans; each batch of new memories is one change, and each changed memory. One that changed since
     the plan, or is locked, is left as it is, with a warning. Raises StorageError; what was stored before it stays."""
     ingested, upkeep = Ingested(memory), Upkeep(memory)
@@ -146,36 +144,29 @@ def apply(
             progress(done, total)
 
     for each, here in zip(plans, outcomes, strict=True):
-        records = [_record(memory, note, each.root) for note in each.new]
+        records = []
+        for note in each.new:
+            now = memory.clock()  # one after the other: of two files of one name the first is the older
+            expires, further = now + memory.settings.short_term_ttl, _further(note, each.root, note.aliases)
+            more: dict[str, Any] = {"source": note.source, "expires": expires, "further": further}
+            records.append(Record(str(uuid4()), note.content, INBOX, now, now, tags=note.tags, **more))
         size = lambda each: len(each.content)
         here.ingested = ingested.store(list(batches(records, BATCH, size, BATCH_CHARACTERS)), known, advance)
     for each, here in zip(plans, outcomes, strict=True):
-        for info, note in each.changed:
-            here.updated += _rewrite(upkeep, info, note, each.root, here.warnings)
+        for info, note in each.changed:  # what a memory was tagged and named with since stays
+            keys = _further(note, each.root, tuple(dict.fromkeys((*info.aliases, *note.aliases))))
+            keys["tags"] = united((*info.tags, *note.tags))
+            try:
+                upkeep.rewrite(info, note.content, keys, VERB)
+                here.updated += 1
+            except (Conflict, InvalidInput, Locked, NotFound, NotText) as error:
+                here.warnings.append(f"{note.source_ref.partition(':')[2]}: not updated. {error}")
             advance(1)
         here.skipped = each.seen - here.ingested - here.updated
     return outcomes
-
-
-def _record(memory: Memory, note: SourceNote, root: str) -> Record:
-    now = memory.clock()  # one after the other: of two files of one name the first is the older
-    expires, further = now + memory.settings.short_term_ttl, _further(note, root, note.aliases)
-    more: dict[str, Any] = {"source": note.source, "expires": expires, "further": further}
-    return Record(str(uuid4()), note.content, INBOX, now, now, tags=note.tags, **more)
 
 
 def _further(note: SourceNote, root: str, aliases: Sequence[str]) -> dict[str, Any]:
     named = {"title": note.title} | ({"aliases": list(aliases)} if aliases else {})
     dated = {"date": note.date} if note.date else {}
     return named | {SOURCE_REF: note.source_ref, SOURCE_ROOT: root, SOURCE_HASH: note.content_hash} | dated
-
-
-def _rewrite(upkeep: Upkeep, info: NoteInfo, note: SourceNote, root: str, warnings: list[str]) -> bool:
-    """Give a memory its file's new text. What it was tagged and named with since stays."""
-    keys = _further(note, root, tuple(dict.fromkeys((*info.aliases, *note.aliases))))
-    try:
-        upkeep.rewrite(info, note.content, keys | {"tags": united((*info.tags, *note.tags))}, VERB)
-    except (Conflict, InvalidInput, Locked, NotFound, NotText) as error:
-        warnings.append(f"{note.source_ref.partition(':')[2]}: not updated. {error}")
-        return False
-    return True

@@ -46,9 +46,15 @@ class Tree:
                 if entry.name.startswith(".") and not hidden:
                     continue
                 if entry.is_symlink():  # one that leads nowhere, or to itself, is left out
-                    if not os.path.exists(entry.path) or not self._leads_inside(entry, path, hidden):
+                    if not os.path.exists(entry.path):
                         continue
                     real, above = (os.path.realpath(each) for each in (entry.path, os.path.dirname(entry.path)))
+                    if not self._is_inside(real):
+                        if entry.is_dir() or entry.name.endswith(".md"):
+                            self.warn(path, "a link out of the folder is not followed")
+                        continue
+                    if not hidden and "/." in real[len(self._real.rstrip("/")) :]:
+                        continue
                     is_above = f"{above}/".startswith(f"{real.rstrip('/')}/")  # it lies in the folder it leads to
                     if entry.is_dir() and not is_above and real not in followed:
                         followed.add(real)
@@ -83,14 +89,6 @@ class Tree:
 
     def _is_inside(self, real: str) -> bool:
         return real == self._real or real.startswith(self._real.rstrip("/") + "/")
-
-    def _leads_inside(self, entry: os.DirEntry[str], path: str, hidden: bool) -> bool:
-        real = os.path.realpath(entry.path)
-        if not self._is_inside(real):
-            if entry.is_dir() or entry.name.endswith(".md"):
-                self.warn(path, "a link out of the folder is not followed")
-            return False
-        return hidden or "/." not in real[len(self._real.rstrip("/")) :]
 
     def text(self, path: str) -> str:
         """The file's text without a byte order mark; "", with a warning, when it is too large or no UTF-8."""

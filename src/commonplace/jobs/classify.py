@@ -84,8 +84,16 @@ class Classifier:
             equal = [name for name, score in found.scores.items() if score == most and name != found.category]
             reason = f"{found.category} ({', '.join(found.words)})"
             return CategoryChoice(found.category, "table", reason, found.words, next(iter(equal), None))
-        if phrase := self._time(memory):
-            category, words = phrase
+        from commonplace.note import timephrase
+
+        settings = self._settings
+        times = timephrase.read_all(text, memory.created, settings.reading_zone, settings.day_hour)
+        readings = [each for _, each in times if isinstance(each, timephrase.Reading)]
+        # `habits` for a repeat, `date` for a day of the calendar.
+        said = [("habits", each.phrase) for each in readings if each.repeat]
+        said += [("date", each.phrase) for each in readings if each.is_dated]
+        if said:
+            category, words = said[0]
             return CategoryChoice(category, "time", f'{category} (time "{words}")')
         return self._by_examples(text)
 
@@ -94,8 +102,11 @@ class Classifier:
         `leaning`: what the table says."""
         near = examples().nearest(text, _NEIGHBOURS, 0.0)
         votes = _votes(near, _WEIGHT)
-        meant = self._nearest_meant(text)
-        if meant:
+        # By what the texts mean: nothing without a model, before `learn`, and for a text the model cannot read.
+        known = known_texts(self._settings, examples().texts)
+        labelled = zip(known.cosines(text[:_READ]) if known else [], examples().labelled, strict=False)
+        meant = sorted(((cosine, category, example) for cosine, (example, category) in labelled), reverse=True)
+        if meant := [each for each in meant[:_NEIGHBOURS] if each[0] > 0]:
             by_meaning = _votes(meant, _BY_MEANING)
             total, whole = sum(votes.values()) or 1.0, sum(by_meaning.values())
             both = {name: votes[name] / total + by_meaning[name] / whole for name in [*votes, *by_meaning]}
@@ -110,24 +121,6 @@ class Classifier:
         nearest = next((example for _, each, example in (*meant, *near) if each == category), near[0][2])
         second = others[0][0] if others and most < _SURE * others[0][1] else None
         return CategoryChoice(category, "example", f'{category} (nearest to "{shortened(nearest)}")', (), second)
-
-    def _nearest_meant(self, text: str) -> list[tuple[float, str, str]]:
-        """As `Examples.nearest`, by what the texts mean; [] without a model, before `learn`, and for a text the model
-        cannot read."""
-        known = known_texts(self._settings, examples().texts)
-        labelled = zip(known.cosines(text[:_READ]) if known else [], examples().labelled, strict=False)
-        near = sorted(((cosine, category, example) for cosine, (example, category) in labelled), reverse=True)
-        return [each for each in near[:_NEIGHBOURS] if each[0] > 0]
-
-    def _time(self, memory: MemoryState) -> tuple[str, str] | None:
-        """`habits` for a repeat, `date` for a day of the calendar, with the words that say it; None without."""
-        from commonplace.note import timephrase
-
-        settings = self._settings
-        found = timephrase.read_all(memory.content, memory.created, settings.reading_zone, settings.day_hour)
-        readings = [each for _, each in found if isinstance(each, timephrase.Reading)]
-        habits = [("habits", each.phrase) for each in readings if each.repeat]
-        return next(iter(habits + [("date", each.phrase) for each in readings if each.is_dated]), None)
 
 
 def _votes(near: Iterable[tuple[float, str, str]], power: float) -> defaultdict[str, float]:
@@ -156,27 +149,26 @@ class Examples:
     def __init__(self, labelled: Sequence[tuple[str, str]]):
         self.labelled = labelled
         self.texts = tuple([text for text, _ in labelled])
-        counts = [Counter(_features(text)) for text in self.texts]
+        counts = _counted_features(self.texts)
         having = Counter(chain.from_iterable(counts))
         self._rarity = {feature: log((len(counts) + 1) / (count + 0.5)) for feature, count in having.items()}
         self._unknown = log(2 * (len(counts) + 1))
         self._with = defaultdict[str, list[tuple[int, float]]](list)
-        for at, each in enumerate(counts):
-            weights, length = self._weighted(each)
+        for at, each in enumerate(counts):  # loops, no small functions: there are a thousand
+            weights, squares = {}, 0.0
+            for feature, count in each.items():
+                weights[feature] = weight = (1 + log(count)) * self._rarity[feature]
+                squares += weight * weight
+            length = sqrt(squares) or 1.0
             for feature, weight in weights.items():
                 self._with[feature].append((at, weight / length))
-
-    def _weighted(self, counts: Mapping[str, int]) -> tuple[dict[str, float], float]:
-        weights, squares = {}, 0.0
-        for feature, count in counts.items():
-            weights[feature] = weight = (1 + log(count)) * self._rarity.get(feature, self._unknown)
-            squares += weight * weight
-        return weights, sqrt(squares) or 1.0
 
     def nearest(self, text: str, most: int, least: float) -> list[tuple[float, str, str]]:
         """(likeness, category, example) of the nearest ones that are like `text` by `least` at least, best first."""
         likeness = [0.0] * len(self.labelled)
-        weights, length = self._weighted(Counter(_features(text)))
+        (counts,) = _counted_features([text])
+        weights = {name: (1 + log(count)) * self._rarity.get(name, self._unknown) for name, count in counts.items()}
+        length = sqrt(sum(weight * weight for weight in weights.values())) or 1.0
         for feature, weight in weights.items():
             for at, other in self._with.get(feature, ()):
                 likeness[at] += weight / length * other
@@ -201,34 +193,37 @@ _NAME = re.compile(r" (?!I[ '])[A-Z]")
 _MARK = re.compile("[?!:;,、，：；]")
 
 
-def _features(text: str) -> list[str]:
-    """What a text is compared by: its words without endings, CJK characters and pairs, how it begins, and how it is
-    built: names, numbers, marks, length. Of a long text the beginning counts. Loops and patterns, no small functions: a
-    thousand examples are read before the first text is compared."""
-    text = text[:_READ]
-    found: list[str] = []
-    words = tokens(text.lower().replace("’", "'"))
-    for at, word in enumerate(ENDING.sub("", " ".join(words)).split()):
-        if not word.isascii() and is_cjk(word):
-            found += [*word, *map(add, word, word[1:])]
-            found += [f"^{word[0]}", f"^{word[:2]}"] if at == 0 else []
-        else:
-            plain = "" if word.isdigit() else word
-            found += ([plain] if plain else []) + ([f"^{plain}"] if at == 0 else [])
-    written = _LATIN_WORD.findall(text)
-    first = written[0].lower() if written else ""
-    after = " " + " ".join(written[1:]) + " "
-    every = f" {first}{after}"
-    signs = {
-        "#name": _NAME.search(after),
-        "#number": any(map(str.isdigit, written)),
-        "#does": first.endswith("s") and first not in ("this", "is", "always", "his", "its"),
-        "#doing": first.endswith("ing"),
-        "#of": "'s " in every,
-        "#did": "ed " in every,
-    }
-    found += [*compress(signs, signs.values()), *map("#".__add__, dict.fromkeys(_MARK.findall(text)))]
-    return [*found, f"#words{min(4, len(written) // 4)}" if written else f"#length{min(5, len(text) // 5)}"]
+def _counted_features(texts: Iterable[str]) -> list[Counter[str]]:
+    """What each text is compared by, and how often it has that: its words without endings, CJK characters and pairs,
+    how it begins, and how it is built: names, numbers, marks, length. Of a long text the beginning counts. Loops and
+    patterns, no small functions: a thousand examples are read before the first text is compared."""
+    every = list[Counter[str]]()
+    for text in texts:
+        text, found = text[:_READ], list[str]()
+        words = tokens(text.lower().replace("’", "'"))
+        for at, word in enumerate(ENDING.sub("", " ".join(words)).split()):
+            if not word.isascii() and is_cjk(word):
+                found += [*word, *map(add, word, word[1:])]
+                found += [f"^{word[0]}", f"^{word[:2]}"] if at == 0 else []
+            else:
+                plain = "" if word.isdigit() else word
+                found += ([plain] if plain else []) + ([f"^{plain}"] if at == 0 else [])
+        written = _LATIN_WORD.findall(text)
+        first = written[0].lower() if written else ""
+        after = " " + " ".join(written[1:]) + " "
+        every_word = f" {first}{after}"
+        signs = {
+            "#name": _NAME.search(after),
+            "#number": any(map(str.isdigit, written)),
+            "#does": first.endswith("s") and first not in ("this", "is", "always", "his", "its"),
+            "#doing": first.endswith("ing"),
+            "#of": "'s " in every_word,
+            "#did": "ed " in every_word,
+        }
+        found += [*compress(signs, signs.values()), *map("#".__add__, dict.fromkeys(_MARK.findall(text)))]
+        found.append(f"#words{min(4, len(written) // 4)}" if written else f"#length{min(5, len(text) // 5)}")
+        every.append(Counter(found))
+    return every
 
 
 class Classified(NamedTuple):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from difflib import SequenceMatcher
 from itertools import chain, combinations, pairwise
 from operator import add
@@ -101,7 +101,24 @@ def plan_duplicates(memories: Sequence[MemoryState], job: str = "consolidate") -
     the smaller id. Memories without text and pinned ones are not merged away. The plan does not depend on the order
     of `memories`. Source: contract 001, 18.6.
     """
-    merges = [merge for group in _grouped(memories) if len(group) > 1 for merge in _merges(map(_Text, group))]
+    merges: list[tuple[_Text, _Text]] = []
+    for group in _grouped(memories):
+        # What holds a text holds its rarest line, so only the texts with that line are looked at.
+        survivors, same = dict[str, _Text](), dict[tuple[str, ...], _Text]()
+        with_line = defaultdict[str, list[_Text]](list)
+        texts = map(_Text, group) if len(group) > 1 else ()
+        for text in sorted((each for each in texts if each.lines), key=lambda each: each.rank):
+            holder = same.get(text.same)
+            if holder is None:
+                same[text.same] = text
+                rarest = [min((with_line[line] for line in lines), key=len) for lines in (text.lines, text.unended)]
+                holder = next((each for each in chain(*rarest) if text.is_in(each)), None)
+                for line in {*text.lines, *text.unended}:
+                    with_line[line].append(text)
+            is_kept = holder is None or text.memory.is_pinned
+            survivors[text.memory.id] = survivor = text if is_kept or holder is None else survivors[holder.memory.id]
+            if survivor is not text:
+                merges.append((text, survivor))
     merges.sort(key=lambda merge: (merge[1].memory.id, merge[0].memory.created, merge[0].memory.id))
     actions = []
     for text, survivor in merges:
@@ -137,28 +154,6 @@ def overlap(a: frozenset[str], b: frozenset[str]) -> float:
     if 9 * min(len(a), len(b)) < 4 * both or 9 * (shared := len(a & b)) < 4 * both:
         return 0.0
     return shared / (both - shared)
-
-
-def _merges(texts: Iterable[_Text]) -> Iterator[tuple[_Text, _Text]]:
-    """Each text that lies in another one, with the text that lies in none it goes to.
-
-    What holds a text holds its rarest line, so only the texts with that line are looked at.
-    """
-    survivors: dict[str, _Text] = {}
-    same: dict[tuple[str, ...], _Text] = {}
-    with_line = defaultdict[str, list[_Text]](list)
-    for text in sorted((each for each in texts if each.lines), key=lambda each: each.rank):
-        holder = same.get(text.same)
-        if holder is None:
-            same[text.same] = text
-            rarest = [min((with_line[line] for line in lines), key=len) for lines in (text.lines, text.unended)]
-            holder = next((each for each in chain(*rarest) if text.is_in(each)), None)
-            for line in {*text.lines, *text.unended}:
-                with_line[line].append(text)
-        is_kept = holder is None or text.memory.is_pinned
-        survivors[text.memory.id] = survivor = text if is_kept or holder is None else survivors[holder.memory.id]
-        if survivor is not text:
-            yield text, survivor
 
 
 _STOP_CHARACTERS = frozenset("的了是在我你他她它们都也就和与而且然后会要用把给，。")
@@ -221,8 +216,23 @@ def near_pairs(memories: Sequence[MemoryState], *, linked: bool = False) -> list
     """(score; the smaller id, the other) of memories of one block that say the same in other words, best first. Not
     those that were unlinked nor, unless `linked`, those linked already; reminders take no part. No memory is in more
     than MOST_LINKS of them."""
-    found = [each for group in _grouped(each for each in memories if each.category != REMINDERS)
-             for each in _near_pairs(group, linked)]  # fmt: skip
+    found: list[tuple[float, str, str]] = []
+    for group in _grouped(each for each in memories if each.category != REMINDERS):
+        closed = linked_pairs(group, "unlinked") | (set() if linked else linked_pairs(group))
+        said = [_said(plain(each.content)) for each in group]
+        with_word = defaultdict[str, list[int]](list)
+        for at, (every, content) in enumerate(said):
+            keys = content | {f"{one}{two}" for one, two in pairwise(every) if is_cjk(one) and is_cjk(two)}
+            for word in keys if len(every) <= _LONGEST_SAID else ():
+                with_word[word].append(at)
+        shared = Counter(
+            pair for word, holders in with_word.items() if len(holders) <= _MOST_WITH_WORD
+            if not (is_cjk(word) and len(word) == 1) for pair in combinations(holders, 2)
+        )  # fmt: skip
+        for pair, count in shared.items():
+            if count > 1 and pair not in closed and (score := _nearness(said[pair[0]], said[pair[1]])):
+                ids = group[pair[0]].id, group[pair[1]].id
+                found.append((score, min(ids), max(ids)))
     counts = Counter[str]()
     kept = []
     for score, a, b in sorted(found, key=lambda each: (-each[0], each[1:])):
@@ -230,24 +240,6 @@ def near_pairs(memories: Sequence[MemoryState], *, linked: bool = False) -> list
             counts.update((a, b))
             kept.append((score, a, b))
     return kept
-
-
-def _near_pairs(group: list[MemoryState], linked: bool) -> Iterator[tuple[float, str, str]]:
-    closed = linked_pairs(group, "unlinked") | (set() if linked else linked_pairs(group))
-    said = [_said(plain(each.content)) for each in group]
-    with_word = defaultdict[str, list[int]](list)
-    for at, (every, content) in enumerate(said):
-        keys = content | {f"{one}{two}" for one, two in pairwise(every) if is_cjk(one) and is_cjk(two)}
-        for word in keys if len(every) <= _LONGEST_SAID else ():
-            with_word[word].append(at)
-    shared = Counter(
-        pair for word, holders in with_word.items() if len(holders) <= _MOST_WITH_WORD
-        if not (is_cjk(word) and len(word) == 1) for pair in combinations(holders, 2)
-    )  # fmt: skip
-    for (a, b), count in shared.items():
-        if count > 1 and (a, b) not in closed and (score := _nearness(said[a], said[b])):
-            low, high = sorted((group[a].id, group[b].id))
-            yield score, low, high
 
 
 def _links(block: list[tuple[MemoryState, frozenset[str]]]) -> list[tuple[float, str, str]]:

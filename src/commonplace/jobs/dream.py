@@ -83,15 +83,31 @@ def run(
     the daemon's, leaves in the inbox what `memory review` would ask the category of. A step that fails does not stop
     the others: its outcome tells. For `stop` and `progress` see Round. Raises InvalidInput for a level there is not."""
     check(level)
+
+    def wikilinks(memories: Sequence[MemoryState], *_: Any) -> list[Action]:
+        """What a wikilink in the text of a memory leads to is linked with it."""
+        by_id = {id: each for each in _without_copies(memories) for id in (*each.merged, each.id)}
+        found: dict[frozenset[str], Action] = {}
+        for one in memory.resolve_links(dry_run=True).actions:
+            a, b = by_id.get(one.source), by_id.get(one.target)
+            if a is not None and b is not None and a is not b and not (a.id in b.links and b.id in a.links):
+                found.setdefault(frozenset((a.id, b.id)), Action(NAME, LINK, a.id, one.reason, a.path, target=b.id))
+        return list(found.values())
+
+    def cross(memories: Sequence[MemoryState], _: Settings, now: datetime) -> list[Action]:
+        """An endpoint may add links for what this dream took out of the inbox, so a second asks for nothing."""
+        compared = _without_copies(memories)
+        links = plan_links(compared, now, NAME)
+        return links + proposed_links(endpoint, compared, {each.id for each in outcomes[0].actions}, links)
+
     turn = Round(memory, dry_run=dry_run, stop=stop, progress=progress)
     outcomes = [turn.run("classify", partial(_classify, endpoint=endpoint if level == 3 else None, careful=careful))]
-    fresh = {each.id for each in outcomes[0].actions}
     if level >= 2:
         outcomes.append(turn.run("similar", lambda memories, *_: plan_similar(_without_copies(memories), NAME)))
-        outcomes.append(turn.run("wikilinks", partial(_wikilinks, memory=memory)))
+        outcomes.append(turn.run("wikilinks", wikilinks))
     skipped: list[reminders.Skipped] = []
     if level == 3:
-        outcomes.append(turn.run("cross", partial(_cross_links, endpoint=endpoint, fresh=fresh)))
+        outcomes.append(turn.run("cross", cross))
         outcomes.append(turn.run("remind", partial(reminders.plan_from_text, skipped=skipped)))
     found = report.report_of(turn, level, outcomes, skipped)
     if not dry_run:
@@ -120,27 +136,6 @@ def _classify(
             if each.category != INBOX or classifier.choose(each).is_sure
         }  # fmt: skip
     return list((planned | proposed).values())
-
-
-def _wikilinks(memories: Sequence[MemoryState], settings: Settings, now: datetime, memory: Memory) -> list[Action]:
-    """Level 2: what a wikilink in the text of a memory leads to is linked with it."""
-    by_id = {id: each for each in _without_copies(memories) for id in (*each.merged, each.id)}
-    found: dict[frozenset[str], Action] = {}
-    for one in memory.resolve_links(dry_run=True).actions:
-        a, b = by_id.get(one.source), by_id.get(one.target)
-        if a is not None and b is not None and a is not b and not (a.id in b.links and b.id in a.links):
-            found.setdefault(frozenset((a.id, b.id)), Action(NAME, LINK, a.id, one.reason, a.path, target=b.id))
-    return list(found.values())
-
-
-def _cross_links(
-    memories: Sequence[MemoryState], settings: Settings, now: datetime, endpoint: Endpoint | None, fresh: set[str]
-) -> list[Action]:
-    """Level 3: links across categories; an endpoint may add some for what this dream took out of the inbox, so that
-    a second dream asks for nothing."""
-    compared = _without_copies(memories)
-    links = plan_links(compared, now, NAME)
-    return links + proposed_links(endpoint, compared, fresh, links)
 
 
 def proposed_categories(endpoint: Endpoint | None, unsure: Sequence[MemoryState]) -> dict[str, Action]:
@@ -172,6 +167,25 @@ def proposed_links(
 ) -> list[Action]:
     """Links the model sees between memories of one scope, one of them `fresh`, besides those `made` already. None that
     was unlinked; the limits of `plan_links` hold for both together."""
+
+    def checked(answer: Any) -> list[tuple[str, str, str]]:
+        """(smaller id, other, reason) of each link. Raises ValueError for an answer that must not be followed."""
+        rows = answer.get("links") if isinstance(answer, dict) else None
+        if not isinstance(rows, list):
+            raise ValueError("it has no links")
+        ids, read = {each.id for each in shown}, []
+        for row in rows:
+            ends: list[Any] = [row.get("a"), row.get("b")] if isinstance(row, dict) else []
+            if len(ends) != 2 or not all(isinstance(end, str) and end in ids for end in ends) or ends[0] == ends[1]:
+                raise ValueError("it links a memory that was not shown")
+            if not fresh.intersection(ends):
+                raise ValueError("it links two memories that are not new")
+            reason = " ".join(str(row.get("reason") or "").split())[:_REASON]
+            if not reason or not reason.isprintable():
+                raise ValueError("it gives no reason")
+            read.append((min(ends), max(ends), f"{reason} (the language model's)"))
+        return read
+
     if endpoint is None:
         return []
     may = [each for each in memories if each.phase == ORGANIZED and each.category != REMINDERS]
@@ -183,8 +197,7 @@ def proposed_links(
     found: list[Action] = []
     for scope in sorted({each.scope for each in may if each.id in fresh}):
         shown = _shown([each for each in may if each.scope == scope], fresh)
-        proposed = _ask(endpoint, "dream-links.md", shown, partial(_checked_links, shown=shown, fresh=fresh))
-        for a, b, reason in proposed or ():
+        for a, b, reason in _ask(endpoint, "dream-links.md", shown, checked) or ():
             is_full = max(counts[a], counts[b]) >= MOST_LINKS or len(made) + len(found) >= MOST_LINKS_PER_RUN
             if frozenset((a, b)) not in closed and not is_full:
                 closed.add(frozenset((a, b)))
@@ -202,26 +215,6 @@ def _ask(endpoint: Endpoint, prompt: str, memories: Iterable[MemoryState], read:
         return endpoint.ask(system.substitute(categories=", ".join(CHOICES)), asked, read)
     except NoAnswer:
         return None
-
-
-def _checked_links(answer: Any, shown: Iterable[MemoryState], fresh: set[str]) -> list[tuple[str, str, str]]:
-    """(smaller id, other, reason) of each link. Raises ValueError for an answer that must not be followed."""
-    rows = answer.get("links") if isinstance(answer, dict) else None
-    if not isinstance(rows, list):
-        raise ValueError("it has no links")
-    ids = {each.id for each in shown}
-    found = []
-    for row in rows:
-        ends: list[Any] = [row.get("a"), row.get("b")] if isinstance(row, dict) else []
-        if len(ends) != 2 or not all(isinstance(end, str) and end in ids for end in ends) or ends[0] == ends[1]:
-            raise ValueError("it links a memory that was not shown")
-        if not fresh.intersection(ends):
-            raise ValueError("it links two memories that are not new")
-        reason = " ".join(str(row.get("reason") or "").split())[:_REASON]
-        if not reason or not reason.isprintable():
-            raise ValueError("it gives no reason")
-        found.append((min(ends), max(ends), f"{reason} (the language model's)"))
-    return found
 
 
 def _shown(memories: Sequence[MemoryState], fresh: set[str]) -> list[MemoryState]:

@@ -180,10 +180,16 @@ def _pairs(memory: Memory) -> Iterator[tuple[ReviewItem, _Statement, _Statement]
     for subject, statements in said.items():
         statements.sort(key=lambda each: (each.info.date or each.info.created, each.line))
         values = {_folded(each.value): each for each in statements}
-        if 1 < len(values) <= _MOST_VALUES:
-            for (one, first), (other, second) in pairwise(values.items()):
-                if one not in other and other not in one:  # else the longer value only says more
-                    yield _item(subject, first, second), first, second
+        for (one, first), (other, second) in pairwise(values.items()) if len(values) <= _MOST_VALUES else ():
+            if one in other or other in one:  # the longer value only says more
+                continue
+            refs = (first.ref, second.ref)
+            whole = "\0".join([*subject, *refs, first.value, second.value])
+            key = hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+            name = " ".join(subject[-2:]) if not first.line else f"{first.info.title}: {subject[-1].rstrip(':')}"
+            days = [(each.info.date or each.info.created)[:10] for each in (first, second)]
+            text = f'{name} "{first.value}" ({days[0]}) or "{second.value}" ({days[1]})?'
+            yield ReviewItem(f"{KIND}:{key}", KIND, " ".join(text.split()), refs, _CHOICES), first, second
 
 
 def _lines(memory: Memory, info: NoteInfo) -> Iterator[tuple[str, _Statement]]:
@@ -197,16 +203,6 @@ def _lines(memory: Memory, info: NoteInfo) -> Iterator[tuple[str, _Statement]]:
         match = _KEY_VALUE.fullmatch(each.content)
         if match and match[1].lower() not in rules["no_keys"] and not rules["over"].search(each.context or ""):
             yield f"{match[1].lower()}:", _Statement(info, match[2], each.line)
-
-
-def _item(subject: tuple[str, ...], first: _Statement, second: _Statement) -> ReviewItem:
-    refs = (first.ref, second.ref)
-    about = "\0".join([*subject, *refs, first.value, second.value])
-    key = hashlib.sha256(about.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-    name = " ".join(subject[-2:]) if not first.line else f"{first.info.title}: {subject[-1].rstrip(':')}"
-    days = [(each.info.date or each.info.created)[:10] for each in (first, second)]
-    text = f'{name} "{first.value}" ({days[0]}) or "{second.value}" ({days[1]})?'
-    return ReviewItem(f"{KIND}:{key}", KIND, " ".join(text.split()), refs, _CHOICES)
 
 
 def _folded(text: str) -> str:

@@ -11,6 +11,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -250,7 +251,18 @@ def notify(memory: Memory, *, dry_run: bool = False) -> Notified:
     """Fire what is due of what the caller sees, each time once. A reminder its owner locked cannot be marked as fired,
     so it does not fire. Raises StorageError; a desktop that cannot be reached is no error."""
     now, pending, zone = memory.clock(), Pending(memory), memory.settings.reading_zone
-    due = _due(memory, pending, now) if dry_run else _fire(memory, pending, now)
+    due = _due(memory, pending, now) if dry_run else []
+    if not dry_run:  # put what is due into the pending lists, then mark it as fired
+        upkeep = Upkeep(memory)
+        with memory.exclusive():
+            found = _due(memory, pending, now)
+            pending.refresh(now, {info.row: keys for info, _, keys in found})
+            for info, moment, keys in found:
+                # Who edits it at this moment has it fire the next time.
+                with suppress(Conflict, Locked, NotFound, NotText):
+                    due.append((upkeep.change(info, keys, FIRE, touch=False), moment, keys))
+            if len(due) < len(found):
+                pending.refresh(now)
     notified = tuple(info for info, _, _ in due)
     # Not under the lock: a desktop that hangs must not keep others from writing.
     failure = show(memory.settings, contents(memory, notified)) if due and not dry_run else None
@@ -271,22 +283,6 @@ def _due(memory: Memory, pending: Pending, now: datetime) -> list[_Due]:
         if memory.sees(info.scope) and not info.locked and reminder.due is not None and reminder.is_due(now):
             found.append((info, reminder.due, reminder.once_fired(now, zone)))
     return sorted(found, key=lambda each: (each[1], each[0].id))
-
-
-def _fire(memory: Memory, pending: Pending, now: datetime) -> list[_Due]:
-    """Put what is due into the pending lists, then mark it as fired. Returns what was marked."""
-    upkeep, fired = Upkeep(memory), []
-    with memory.exclusive():
-        due = _due(memory, pending, now)
-        pending.refresh(now, {info.row: keys for info, _, keys in due})
-        for info, moment, keys in due:
-            try:
-                fired.append((upkeep.change(info, keys, FIRE, touch=False), moment, keys))
-            except (Conflict, Locked, NotFound, NotText):  # somebody edits it at this moment: next time
-                continue
-        if len(fired) < len(due):
-            pending.refresh(now)
-    return fired
 
 
 def show(settings: Settings, contents: Sequence[str]) -> str | None:

@@ -46,7 +46,7 @@ def die_in(space: str, cache: Path, owner: type, method: str, call: int) -> None
 
 @pytest.mark.parametrize(
     ("owner", "method", "call"),
-    [(Execution, "run", 1), (Execution, "run", 2), (ReplicaHistory, "follow", 1)],
+    [(Execution, "run", 1), (Execution, "run", 2), (ReplicaHistory, "append_lines", 1)],
     ids=["before the first file", "between two files", "before the line of the journal"],
 )
 def test_a_process_that_dies_after_its_commit_leaves_nothing_to_repair(

@@ -11,7 +11,7 @@ from commonplace import Draft
 from commonplace.clock import wait_for, waits_at_most
 from commonplace.errors import StorageError
 from commonplace.store.postgres import replica_home as module
-from commonplace.store.postgres.cold_start import ColdStart
+from commonplace.store.postgres.replica import ColdStart
 from commonplace.transfer.mirror import Mirror
 from postgres.conftest import Replica
 from postgres.test_replicas import files, journal

@@ -15,9 +15,10 @@ from commonplace import Draft, open_memory
 from commonplace.clock import wait_for
 from commonplace.engine.doctor import examine
 from commonplace.errors import ConfigError, DatabaseAway, DatabaseRefused
+from commonplace.store.journal import Change
+from commonplace.store.postgres.rows import SqlStatement
 from commonplace.store.postgres.server_connection import SETTINGS, Connection
 from commonplace.store.postgres.space_database import SCHEMA, SpaceDatabase
-from commonplace.store.postgres.statements import SqlStatement
 from postgres.conftest import Replica
 from postgres.server import admin_of
 from postgres.test_commits import cut
@@ -153,13 +154,13 @@ def test_a_statement_that_takes_too_long_changes_nothing_and_says_what_to_look_a
 ):
     monkeypatch.setattr(Connection, "settings", SETTINGS | {"statement_timeout": "50ms"})
     a = replica("a")
-    commit = SpaceDatabase._transaction
+    write = SpaceDatabase._write
 
-    def slow(self: SpaceDatabase, statements: Sequence[SqlStatement]) -> None:
-        commit(self, [*statements, SqlStatement("select pg_sleep(5)", [])])
+    def slow(self: SpaceDatabase, statements: Sequence[SqlStatement], changes: Sequence[Change]) -> None:
+        write(self, [*statements, SqlStatement("select pg_sleep(5)", [])], changes)
 
     with monkeypatch.context() as patch:
-        patch.setattr(SpaceDatabase, "_transaction", slow)
+        patch.setattr(SpaceDatabase, "_write", slow)
         with pytest.raises(DatabaseRefused, match=r"pg_stat_activity.* Nothing was changed"):
             a.write(Draft("x", title="N"))
     a.write(Draft("x", title="N"))

@@ -119,8 +119,16 @@ class AccessLog:
                 whole = block.rfind(b"\n") + 1
                 if not whole:
                     break
-                self._add(block[:whole])
                 self._size += whole
+                for line in block[:whole].decode("utf-8", "replace").splitlines():
+                    count, _, key = line.partition(" ")
+                    if count == "0":
+                        self._counts.pop(key, None)
+                        self._used.pop(key, None)
+                    elif count.isdigit() and key:
+                        self._counts[key] += int(count)
+                    elif count[:1] == "@" and count[1:].isdigit() and key:
+                        self._used[key] = max(self._used.get(key, 0), int(count[1:]))
             return self._counts
 
     def used(self) -> Mapping[str, int]:
@@ -149,14 +157,3 @@ class AccessLog:
         """Release the file."""
         with self._reading:
             self._let_go()
-
-    def _add(self, block: bytes) -> None:
-        for line in block.decode("utf-8", "replace").splitlines():
-            count, _, key = line.partition(" ")
-            if count == "0":
-                self._counts.pop(key, None)
-                self._used.pop(key, None)
-            elif count.isdigit() and key:
-                self._counts[key] += int(count)
-            elif count[:1] == "@" and count[1:].isdigit() and key:
-                self._used[key] = max(self._used.get(key, 0), int(count[1:]))

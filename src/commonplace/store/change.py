@@ -118,7 +118,16 @@ class Execution:
         """Sync the temp files of `put` steps that were written without: the disk does many at once."""
         temps = [(step.temp, self._folder(step, step.temp_folder).fd) for step in puts]
         parts = [temps[n::PARALLEL_WRITES] for n in range(min(PARALLEL_WRITES, len(temps)))]
-        for _ in threads.map(_sync_files, parts):
+
+        def sync(files: Iterable[tuple[str, int]]) -> None:
+            for name, folder in files:
+                fd = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW, dir_fd=folder)
+                try:
+                    os.fsync(fd)
+                finally:
+                    os.close(fd)
+
+        for _ in threads.map(sync, parts):
             continue
 
     def remove_temps(self, steps: Sequence[Step]) -> None:
@@ -129,7 +138,26 @@ class Execution:
 
     def run(self, step: Step) -> None:
         """Carry out one step."""
-        getattr(self, f"_{step.do}")(step)
+        folder, name = self._at(step)
+        if step.do in ("put", "remove", "move"):
+            getattr(self, f"_{step.do}")(step, folder, name)
+        elif step.do == "mkdir":
+            os.mkdir(name, 0o700, dir_fd=folder.fd)
+            self._reverse.append(("rmdir", step))
+            os.chmod(name, 0o700, dir_fd=folder.fd)
+        elif step.do == "rmdir":
+            os.rmdir(name, dir_fd=folder.fd)
+            self._reverse.append(("mkdir", step))
+            self._close_below(step.root, step.path)
+        elif step.do == "symlink":
+            os.symlink(step.link, name, dir_fd=folder.fd)
+            self._reverse.append(("unlink", step))
+        else:
+            there = stat_in(name, folder.fd)
+            if there is None or not stat.S_ISLNK(there.st_mode):
+                raise Conflict(step.path, "a file" if there else "none", "a link")
+            os.unlink(name, dir_fd=folder.fd)
+            self._reverse.append(("symlink", step))
 
     def resume(self, step: Step, touched: Touched) -> None:
         """Carry out one step of a dead writer unless it was done; `touched` is what the journal will say of it."""
@@ -144,7 +172,10 @@ class Execution:
         changed = False
         for step, touched in zip(steps, files, strict=True):
             if step.do in ("put", "remove"):
-                etag = self._etag(step)
+                etag = None  # of what is there now
+                with suppress(NotFound):
+                    folder, name = self._at(step)
+                    etag = read_file(name, folder.fd).etag if stat_in(name, folder.fd) else None
                 if self._is_renamed(step) if step.do == "put" else etag is None:
                     return False
                 changed = changed or etag != touched.old
@@ -159,14 +190,6 @@ class Execution:
     def _is_renamed(self, step: Step) -> bool:
         """Whether the temp file of a `put` is gone."""
         return stat_in(step.temp, self._folder(step, step.temp_folder).fd) is None
-
-    def _etag(self, step: Step) -> str | None:
-        """The etag of what is at the step's path now, None for nothing."""
-        try:
-            folder, name = self._at(step)
-        except NotFound:
-            return None
-        return read_file(name, folder.fd).etag if stat_in(name, folder.fd) else None
 
     def _is_done(self, step: Step, touched: Touched) -> bool:
         """On recovery: whether the dead writer had come past this step."""
@@ -190,11 +213,9 @@ class Execution:
             return step.old.etag != touched.old
         if step.do == "unlink":
             return not stat.S_ISLNK(there.st_mode)
-        return step.do == "move" and self._has_moved(step, touched)
-
-    def _has_moved(self, step: Step, touched: Touched) -> bool:
-        """Whether what is at the destination is what was to go there, so that the source was made anew since."""
-        try:
+        if step.do == "rmdir":
+            return False
+        try:  # a move was done if its destination holds what was to go there, and the source was made anew since
             target, name = self._at(step, step.to)
         except NotFound:
             return False
@@ -203,8 +224,7 @@ class Execution:
             return there is not None
         return read_file(name, target.fd).etag == touched.old
 
-    def _put(self, step: Step) -> None:
-        folder, name = self._at(step)
+    def _put(self, step: Step, folder: Folder, name: str) -> None:
         self._check(step, folder, name)
         if step.old is not None and step.kept:
             self._history.keep(step.old, name, folder.fd)
@@ -228,8 +248,7 @@ class Execution:
             return
         self._held.append((step, held))
 
-    def _remove(self, step: Step) -> None:
-        folder, name = self._at(step)
+    def _remove(self, step: Step, folder: Folder, name: str) -> None:
         self._check(step, folder, name)
         assert step.old is not None
         if step.kept:
@@ -237,8 +256,7 @@ class Execution:
         os.unlink(name, dir_fd=folder.fd)
         self._reverse.append(("restore", step))
 
-    def _move(self, step: Step) -> None:
-        folder, name = self._at(step)
+    def _move(self, step: Step, folder: Folder, name: str) -> None:
         target, new_name = self._at(step, step.to)
         taken = stat_in(new_name, target.fd)
         if taken is not None:
@@ -249,31 +267,6 @@ class Execution:
         self._reverse.append(("rename", step))
         if step.old is None:
             self._close_below(step.root, step.path)
-
-    def _mkdir(self, step: Step) -> None:
-        folder, name = self._at(step)
-        os.mkdir(name, 0o700, dir_fd=folder.fd)
-        self._reverse.append(("rmdir", step))
-        os.chmod(name, 0o700, dir_fd=folder.fd)
-
-    def _rmdir(self, step: Step) -> None:
-        folder, name = self._at(step)
-        os.rmdir(name, dir_fd=folder.fd)
-        self._reverse.append(("mkdir", step))
-        self._close_below(step.root, step.path)
-
-    def _unlink(self, step: Step) -> None:
-        folder, name = self._at(step)
-        there = stat_in(name, folder.fd)
-        if there is None or not stat.S_ISLNK(there.st_mode):
-            raise Conflict(step.path, "a file" if there else "none", "a link")
-        os.unlink(name, dir_fd=folder.fd)
-        self._reverse.append(("symlink", step))
-
-    def _symlink(self, step: Step) -> None:
-        folder, name = self._at(step)
-        os.symlink(step.link, name, dir_fd=folder.fd)
-        self._reverse.append(("unlink", step))
 
     def _close_below(self, root: str, path: str) -> None:
         """Folders opened below a moved or removed one are not where their names say any more."""
@@ -303,30 +296,27 @@ class Execution:
         lost = []
         for what, step in reversed(self._reverse):
             try:
-                self._undo(what, step)
+                folder, name = self._at(step)
+                if what == "restore":
+                    self._restore(step, folder, name)
+                elif what == "unlink":
+                    os.unlink(name, dir_fd=folder.fd)
+                elif what == "rename":
+                    target, new_name = self._at(step, step.to)
+                    os.rename(new_name, name, src_dir_fd=target.fd, dst_dir_fd=folder.fd)
+                    self._close_below(step.root, step.to)
+                elif what == "rmdir":
+                    self._close_below(step.root, step.path)
+                    os.rmdir(name, dir_fd=folder.fd)
+                elif what == "mkdir":
+                    os.mkdir(name, 0o700, dir_fd=folder.fd)
+                else:
+                    os.symlink(step.link, name, dir_fd=folder.fd)
             except (OSError, CommonplaceError):
                 if what != "rmdir":
                     lost.append(step.path)
         self._reverse.clear()
         return lost
-
-    def _undo(self, what: str, step: Step) -> None:
-        folder, name = self._at(step)
-        if what == "restore":
-            self._restore(step, folder, name)
-        elif what == "unlink":
-            os.unlink(name, dir_fd=folder.fd)
-        elif what == "rename":
-            target, new_name = self._at(step, step.to)
-            os.rename(new_name, name, src_dir_fd=target.fd, dst_dir_fd=folder.fd)
-            self._close_below(step.root, step.to)
-        elif what == "rmdir":
-            self._close_below(step.root, step.path)
-            os.rmdir(name, dir_fd=folder.fd)
-        elif what == "mkdir":
-            os.mkdir(name, 0o700, dir_fd=folder.fd)
-        else:
-            os.symlink(step.link, name, dir_fd=folder.fd)
 
     def _restore(self, step: Step, folder: Folder, name: str) -> None:
         """Put the very file that stood there back, or its bytes."""
@@ -352,12 +342,3 @@ class Execution:
         for folder in self._folders.values():
             folder.close()
         self._folders.clear()
-
-
-def _sync_files(files: Iterable[tuple[str, int]]) -> None:
-    for name, folder in files:
-        fd = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW, dir_fd=folder)
-        try:
-            os.fsync(fd)
-        finally:
-            os.close(fd)

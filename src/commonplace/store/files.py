@@ -399,17 +399,13 @@ class ThreadLock:
             if not wait_for(lambda: turn.acquire(timeout=0.25)):
                 raise Busy(f"another call of this process ({os.getpid()})")
         except BaseException:
-            if not self._give_up((me, turn)):
-                self._pass_on()  # it came at the last moment
+            with self._counting:
+                is_waiting = (me, turn) in self._queue
+                if is_waiting:
+                    self._queue.remove((me, turn))
+            if not is_waiting:
+                self._pass_on()  # its turn came at the last moment
             raise
-
-    def _give_up(self, place: tuple[int, threading.Lock]) -> bool:
-        """Leave the queue; False when this thread was let in meanwhile."""
-        with self._counting:
-            if place in self._queue:
-                self._queue.remove(place)
-                return True
-            return False
 
     def _pass_on(self) -> None:
         with self._counting:

@@ -6,6 +6,7 @@ import builtins
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from itertools import islice
 from operator import attrgetter
 from pathlib import Path
@@ -125,8 +126,11 @@ class FolderStore:
         try:
             found = [each.stat(follow_symlinks=False) for each in notes]
         except FileNotFoundError:  # one went away meanwhile
-            there = [(each, status) for each in notes if (status := _status(each)) is not None]
-            notes, found = [each for each, _ in there], [status for _, status in there]
+            there, notes, found = notes, [], []
+            for each in there:
+                with suppress(FileNotFoundError):
+                    found.append(each.stat(follow_symlinks=False))
+                    notes.append(each)
         listing.stamps.update(zip(map(prefix.__add__, map(_NAME, notes)), map(_VALUES, found), strict=True))
 
     def folders(self) -> Iterator[str]:
@@ -223,10 +227,3 @@ class FolderStore:
                 return [place for place in places if place is not None]
         except OSError as error:
             raise refusal(path, error) from None
-
-
-def _status(entry: os.DirEntry[str]) -> os.stat_result | None:
-    try:
-        return entry.stat(follow_symlinks=False)
-    except FileNotFoundError:
-        return None

@@ -178,24 +178,21 @@ class Home:
         if is_staged:
             self._stage(change, steps)
         else:
-            self._carry_out(change, steps)
+            self._carry_out([(change, steps)])
         return change
 
-    def _carry_out(self, change: Change, steps: Sequence[Step]) -> None:
-        """Make a change durable: all of it, or none. Raises as `commit`."""
-        execution = self._execution()
-        self._complete(execution, [(change, steps)], change.path or change.project,
-                       lambda: self._prepare(execution, steps, change.number))  # fmt: skip
-
-    def _complete(
-        self, execution: Execution, changes: Sequence[tuple[Change, Sequence[Step]]], about: str,
-        prepare: Callable[[], None],
-    ) -> None:  # fmt: skip
-        """Carry out changes, once `prepare` has synced their temp files. Raises as `commit` of what is `about`."""
+    def _carry_out(self, changes: Sequence[tuple[Change, list[Step]]], staged: Execution | None = None) -> None:
+        """Make changes durable: all of them, or none; `staged` has written their temp files. Raises as `commit` of the
+        one change, as `flush` of those that are staged."""
+        execution, first = staged or self._execution(), changes[0][0]
+        about = "the memory" if staged else first.path or first.project
         steps = [step for _, each in changes for step in each]
         is_synced = any(len(each) > 1 for _, each in changes)
         try:
-            prepare()
+            if staged is None:
+                self._prepare(execution, steps, first.number)
+            else:
+                staged.sync_temps([step for step in steps if step.do == "put"], self._threads)
             lines = [change.dump() for change, _ in changes]
             self._redo.add(*(
                 {"change": line.decode(), "steps": [step.record() for step in each]}
@@ -288,12 +285,7 @@ class Home:
             return
         self.lock.let_go()
         self.history.staged.clear()
-        self._carry_out_all(staged.execution, staged.changes)
-
-    def _carry_out_all(self, execution: Execution, staged: Sequence[tuple[Change, list[Step]]]) -> None:
-        """Make changes durable whose temp files are written: all of them, or none. Raises as `flush`."""
-        puts = [step for _, steps in staged for step in steps if step.do == "put"]
-        self._complete(execution, staged, "the memory", lambda: execution.sync_temps(puts, self._threads))
+        self._carry_out(staged.changes, staged.execution)
 
     def _roll_back(
         self, execution: Execution, steps: Sequence[Step], about: str, error: Exception, is_synced: bool

@@ -134,22 +134,20 @@ class LineChanges:
             return
         try:
             for row in redo_lines(self._record.read()):
-                self._settle(Change.load(row["change"].encode()), row)
+                change = Change.load(row["change"].encode())
+                latest = next(self._history.changes(), None)
+                is_logged = latest is not None and latest.dump() == change.dump()
+                is_made = self._is_made(change, row)
+                if is_logged and not is_made:
+                    self._history.retract(change)
+                elif is_made and not is_logged:  # a power failure took the line
+                    change.number = self._history.last + 1
+                    self._history.append(change)
         except (ValueError, KeyError, TypeError):
             pass  # it died while it wrote the record: nothing was changed
         except (OSError, NotFound, StorageError):
             return  # the file is out of reach; the record waits for it
         self._record.drop()
-
-    def _settle(self, change: Change, row: dict[str, Any]) -> None:
-        latest = next(self._history.changes(), None)
-        is_logged = latest is not None and latest.dump() == change.dump()
-        is_made = self._is_made(change, row)
-        if is_logged and not is_made:
-            self._history.retract(change)
-        elif is_made and not is_logged:  # a power failure took the line
-            change.number = self._history.last + 1
-            self._history.append(change)
 
     def _is_made(self, change: Change, row: dict[str, Any]) -> bool:
         """Whether the change came to its file, after completing what came only in part. Raises OSError."""

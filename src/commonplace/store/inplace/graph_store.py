@@ -353,14 +353,6 @@ class GraphStore:
             self._places[self._paths[key]] = key
         return self._paths[key]
 
-    def _paths_of(self, name: str) -> list[str]:
-        """All places the entities of a name ever had."""
-        found, twin = [self.path(name)], 1
-        while (name, twin) in self._paths or twin < len(self.named.get(name, ())):
-            found.append(self.path(name, twin))
-            twin += 1
-        return found
-
     def entity(self, path: str) -> EntityLine | None:
         """The entity whose note lies at `path`, None when there is none."""
         if path not in self._places:
@@ -404,8 +396,13 @@ class GraphStore:
         self._told, self._touched = self._stamp, set()
         if names is None:
             return None
-        order = sorted(names, key=lambda name: self.named.get(name, (0,))[0])
-        return [path for name in order for path in self._paths_of(name)]
+        found = []
+        for name in sorted(names, key=lambda name: self.named.get(name, (0,))[0]):
+            twin = 0  # all places the entities of a name ever had
+            while not twin or (name, twin) in self._paths or twin < len(self.named.get(name, ())):
+                found.append(self.path(name, twin))
+                twin += 1
+        return found
 
     def folders(self) -> Iterator[str]:
         return iter(())  # `version` is looked at before each call

@@ -79,12 +79,17 @@ class LockedFile:
         """The file open and locked, shared with readers unless `write`; None when there is none. With `make` a missing
         file is made first, empty and private, with its folders; it is removed again if the caller fails before it has
         content. A reader whom a writer keeps waiting reads without the lock."""
-        made = False
-        access, how = (os.O_RDWR, fcntl.LOCK_EX) if write else (os.O_RDONLY, fcntl.LOCK_SH)
-        while True:
+        made, fd = False, -1
+        while fd < 0:
             try:
-                fd = self._open(access, how)
-                break
+                if write:
+                    fd = files.lock_file(self.path, fcntl.LOCK_EX, make=False)
+                else:
+                    try:
+                        with waits_at_most(_READ_WAITS):
+                            fd = files.lock_file(self.path, fcntl.LOCK_SH, access=os.O_RDONLY, make=False)
+                    except Busy:
+                        fd = files.open_own(self.path, os.O_RDONLY)
             except FileNotFoundError:
                 if not make:
                     yield None
@@ -102,15 +107,6 @@ class LockedFile:
             raise
         finally:
             os.close(fd)
-
-    def _open(self, access: int, how: int) -> int:
-        if how == fcntl.LOCK_EX:
-            return files.lock_file(self.path, how, access=access, make=False)
-        try:
-            with waits_at_most(_READ_WAITS):
-                return files.lock_file(self.path, how, access=access, make=False)
-        except Busy:
-            return files.open_own(self.path, access)
 
     def _make(self) -> bool:
         """Make the empty file; False when another process was faster."""

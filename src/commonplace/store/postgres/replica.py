@@ -1,25 +1,30 @@
-"""The replica folder: the notes of a space as files, as the database last said. A cache, of the shape of a home."""
+"""The replica folder: the notes of a space as files, as the database last said. A cache, of the shape of a home.
+
+That of a large space is filled in a thread, so that calls are answered meanwhile and say how far it is.
+"""
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
 import stat
 import subprocess
 import sys
-from collections.abc import Collection, Iterator
+import threading
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from commonplace.errors import OutsideError, StorageError
+from commonplace.errors import CommonplaceError, OutsideError, StorageError
 from commonplace.store.base import sha256
-from commonplace.store.files import make_private, put_derived, write_file
+from commonplace.store.files import lock_file, lock_owner, make_private, put_derived, write_file
 from commonplace.store.journal import Touched
 from commonplace.store.layout import PRIVATE, Layout
 from commonplace.store.path_guard import clean
-from commonplace.store.postgres.snapshot import FileRow
+from commonplace.store.postgres.rows import FileRow
 
 Key = tuple[str, str]
 """(project, path)."""
@@ -169,6 +174,50 @@ class ReplicaFolder:
             return stat.S_ISREG(os.lstat(place).st_mode) and sha256(place.read_bytes()) == digest
         except OSError:
             return False
+
+
+class ColdStart:
+    """Runs `bring` in a thread, which tells how far it is: so many notes of how many. Returns of `tell`: whether it is
+    to go on. The file at `path`, locked meanwhile, tells the other processes of the machine, of which one does it."""
+
+    def __init__(self, path: Path, bring: Callable[[Callable[[int, int], bool]], None]):
+        self._path, self._bring = path, bring
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Begin, unless a thread or another process is at it."""
+        if self._thread is None or not self._thread.is_alive():
+            self._thread = threading.Thread(target=self._run, name="cold-start", daemon=True)
+            self._thread.start()
+
+    def _run(self) -> None:
+        with suppress(OSError, CommonplaceError):  # the next call begins again where this one ended
+            fd = lock_file(self._path, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            try:
+                self._bring(lambda done, total: self._tell(fd, done, total))
+            finally:
+                os.ftruncate(fd, 0)
+                os.close(fd)
+
+    def _tell(self, fd: int, done: int, total: int) -> bool:
+        os.pwrite(fd, f"{done:,} of {total:,}\n".encode(), 0)
+        return not self._stop.is_set()
+
+    def words(self) -> str:
+        """What to say of it, "" when nobody is at it."""
+        is_ours = self._thread is not None and self._thread.is_alive()
+        with suppress(OSError):
+            if is_ours or lock_owner(self._path) is not None:
+                said = self._path.read_text().strip() if self._path.exists() else ""
+                return f"this copy of the notes is being filled, {said or 0} are here; the others are not found yet"
+        return ""
+
+    def close(self) -> None:
+        """Stop; what came stays."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join()
 
 
 def boot_id() -> str:

@@ -15,8 +15,8 @@ from commonplace.errors import Busy, DatabaseRefused
 from commonplace.store.access import AccessLog, LockedLog
 from commonplace.store.base import File, Stamp, sha256
 from commonplace.store.files import put_derived
+from commonplace.store.postgres.rows import counted
 from commonplace.store.postgres.space_database import SpaceDatabase
-from commonplace.store.postgres.statements import counted
 
 _MARK = re.compile(rb"^# ([0-9a-f-]{36})$", re.MULTILINE)
 _BETWEEN = 10.0
@@ -37,14 +37,11 @@ class ReplicaAccess(AccessLog):
         """Add what was read here to the database and see what was read elsewhere, if it is time to or `now`."""
         if now or time.monotonic() >= self._next:
             with suppress(OSError, Busy, DatabaseRefused):  # what is not sent is counted here and sent later
-                self._send_and_fetch(now)
-
-    def _send_and_fetch(self, always: bool) -> None:
-        if always or super().stamp()[0]:
-            with super().locked() as log:
-                self._send(log)
-        self._fetch()
-        self._next = time.monotonic() + _BETWEEN
+                if now or super().stamp()[0]:
+                    with super().locked() as log:
+                        self._send(log)
+                self._fetch()
+                self._next = time.monotonic() + _BETWEEN
 
     def _send(self, log: LockedLog) -> None:
         data = log.file.data

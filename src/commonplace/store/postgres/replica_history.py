@@ -21,10 +21,6 @@ class ReplicaHistory(History):
         self._database, self._rewritten = database, rewritten
         super().__init__(layout)
 
-    def follow(self, lines: bytes, last: int) -> None:
-        """Add lines that the database has; the number of the last one is `last`. Raises OSError."""
-        self.append_lines(lines, last, durable=False)
-
     def replace(self, lines: Iterable[bytes]) -> None:
         """Put the lines the database has in place of all, and drop the texts none of them refers to. Raises OSError."""
         fresh = f"{self._layout.journal}.new"
@@ -38,12 +34,9 @@ class ReplicaHistory(History):
     def append(self, change: Change, *, durable: bool = True) -> None:
         """Commit a change that changes no note, with the texts kept here that it refers to."""
         wanted = [each.old for each in change.files if each.old]
-        texts = {each: super(ReplicaHistory, self).text(each, change.path) for each in wanted if self._has(each)}
-        self._database.append(change, texts)
-        self.follow(change.dump(), change.number)
-
-    def _has(self, digest: str) -> bool:
-        return os.path.exists(self.object_path(digest))
+        here = [each for each in wanted if os.path.exists(self.object_path(each))]
+        self._database.append(change, {each: super(ReplicaHistory, self).text(each, change.path) for each in here})
+        self.append_lines(change.dump(), change.number, durable=False)
 
     def text(self, digest: str, path: str) -> bytes:
         """As `History.text`; a text that is not here is fetched. Raises DatabaseAway."""

@@ -32,12 +32,11 @@ from commonplace.store.inplace import LineChange, LineChanges
 from commonplace.store.journal import ERASE, Change, History, Touched
 from commonplace.store.layout import Layout
 from commonplace.store.path_guard import open_folder
-from commonplace.store.postgres.cold_start import ColdStart
-from commonplace.store.postgres.replica import Key, ReplicaFolder, ReplicaState, boot_id
+from commonplace.store.postgres.replica import ColdStart, Key, ReplicaFolder, ReplicaState, boot_id
 from commonplace.store.postgres.replica_access import ReplicaAccess
 from commonplace.store.postgres.replica_history import ReplicaHistory
+from commonplace.store.postgres.rows import FileRow, Snapshot, SpaceState
 from commonplace.store.postgres.shared_files import attach
-from commonplace.store.postgres.snapshot import FileRow, Snapshot, SpaceState
 from commonplace.store.postgres.space_database import SpaceDatabase
 
 _BATCH = 200
@@ -88,7 +87,8 @@ class PostgresHome(Home):
                 self._bring()
 
     def _open_history(self) -> History:
-        return ReplicaHistory(self.layout, self._database, self._note_epoch)
+        # After the journal was written anew by this process, the copy here is of the new epoch.
+        return ReplicaHistory(self.layout, self._database, lambda: self._note_whole(self._database.newest()))
 
     def open_access(self) -> AccessLog:
         self._access = ReplicaAccess(self.layout.access_log, self._database)
@@ -210,7 +210,7 @@ class PostgresHome(Home):
                 self._bring_all(seen, state, last if is_same else None)
         if mine is None or mine.files != state.files:
             self._shared.show(self._database.shared_files())
-        self._folder.set_state(ReplicaState(state.id, state.epoch, state.files, self._boot))
+        self._note_whole(state)
 
     def _take(self, numbered: list[tuple[int, bytes]], there: Collection[Key], rows: Iterable[FileRow]) -> bool:
         """Bring the changes after the last one here, with whose line `numbered` begins; what they touched and is
@@ -229,7 +229,7 @@ class PostgresHome(Home):
                 self._folder.remove(*key)
         for row in rows:
             self._folder.put(row)
-        self.history.follow(b"".join(line for _, line in numbered), numbered[-1][0])
+        self.history.append_lines(b"".join(line for _, line in numbered), numbered[-1][0], durable=False)
         self._note_erased(changes)
         return True
 
@@ -290,7 +290,7 @@ class PostgresHome(Home):
                         self._remove_others(wanted)
                         self._bring_journal(seen)
                         self._shared.show(database.shared_files())
-                        self._folder.set_state(ReplicaState(state.id, state.epoch, state.files, self._boot))
+                        self._note_whole(state)
         finally:
             database.close()
 
@@ -298,9 +298,8 @@ class PostgresHome(Home):
         if any(each.verb == ERASE and each.details and each.number > before for each in changes):
             put_derived(self.layout.erased, b"")
 
-    def _note_epoch(self) -> None:
-        """The journal was written anew by this process, the copy here with it."""
-        state = self._database.newest()
+    def _note_whole(self, state: SpaceState) -> None:
+        """Say that the folder is a whole copy of this state."""
         self._folder.set_state(ReplicaState(state.id, state.epoch, state.files, self._boot))
 
     def _is_log(self, each: Step | Touched) -> bool:
@@ -314,32 +313,20 @@ class PostgresHome(Home):
     def _execution(self) -> Execution:
         return Execution(self.history, strict=False, durable=False)
 
-    def _carry_out(self, change: Change, steps: Sequence[Step]) -> None:
-        logs = [step for step in steps if self._is_log(step)]
-        rows = [step for step in steps if step not in logs]
-        self._commit(self._execution(), [(change, rows)], logs, is_prepared=False)
-
-    def _carry_out_all(self, execution: Execution, staged: Sequence[tuple[Change, list[Step]]]) -> None:
-        try:
-            self._commit(execution, staged)
-        finally:
-            if not self._depth:
-                self._database.release_lock()
-
-    def _commit(
-        self, execution: Execution, changes: Sequence[tuple[Change, list[Step]]], logs: Sequence[Step] = (), *,
-        is_prepared: bool = True,
-    ) -> None:  # fmt: skip
+    def _carry_out(self, changes: Sequence[tuple[Change, list[Step]]], staged: Execution | None = None) -> None:
         """Commit changes in the database, all or none, then show them in the folder. Raises also DatabaseAway, and
         OutcomeUnknown when the connection was lost in the commit and nobody can be asked; then the next call sees what
         came of it."""
-        first, steps = changes[0][0], [step for _, each in changes for step in each]
+        execution, first = staged or self._execution(), changes[0][0]
+        logs = [step for _, each in changes for step in each if self._is_log(step)]
+        rows = [(change, [step for step in each if step not in logs]) for change, each in changes]
+        steps = [step for _, each in rows for step in each]
         try:
             try:
                 _check_folders(steps)
-                if not is_prepared:
+                if staged is None:
                     self._prepare(execution, steps, first.number)
-                self._database.commit(changes, logs)
+                self._database.commit(rows, logs)
             except Exception as error:
                 execution.remove_temps(steps)
                 self._redo.drop()
@@ -356,13 +343,21 @@ class PostgresHome(Home):
         with suppress(OSError):
             self._redo.drop()
 
+    def flush(self) -> None:
+        has_locks = self._staged is not None and not self._depth
+        try:
+            super().flush()
+        finally:
+            if has_locks:
+                self._database.release_lock()
+
     def _exchange(self, execution: Execution, steps: Sequence[Step], changes: Sequence[Change]) -> None:
         """Show committed changes in the folder. Raises NotPutBack when even their rows cannot be fetched."""
         last = changes[-1].number
         try:
             for step in steps:
                 execution.run(step)
-            self.history.follow(b"".join(each.dump() for each in changes), last)
+            self.history.append_lines(b"".join(each.dump() for each in changes), last, durable=False)
         except (OSError, CommonplaceError):  # something lay in the way that is in no row
             try:
                 self._bring()

@@ -12,9 +12,19 @@ from commonplace.clock import block_for, parse_stamp
 from commonplace.errors import Busy, CommonplaceError, DatabaseAway, DatabaseRefused, OutcomeUnknown
 from commonplace.store.base import sha256
 from commonplace.store.files import LOCK_WAITS
+from commonplace.store.postgres.rows import (
+    FILE_ROWS,
+    LINES,
+    STATE,
+    FileRow,
+    Snapshot,
+    SpaceState,
+    SqlStatement,
+    counted,
+    of_log,
+    of_step,
+)
 from commonplace.store.postgres.server_connection import Connection, reason_of
-from commonplace.store.postgres.snapshot import FILE_ROWS, LINES, STATE, FileRow, Snapshot, SpaceState
-from commonplace.store.postgres.statements import SqlStatement, counted, of_log, of_step
 
 if TYPE_CHECKING:
     import psycopg
@@ -106,6 +116,10 @@ class SpaceDatabase(Connection):
 
     # --- what there is
 
+    def _rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
+        """What a statement that only reads gives."""
+        return self._again(lambda db: db.execute(sql, values).fetchall())
+
     def newest(self) -> SpaceState:
         """Where the space is now: one round trip. Raises DatabaseAway, DatabaseRefused."""
         state = self._again(self._newest)
@@ -126,25 +140,27 @@ class SpaceDatabase(Connection):
     def has_more_than(self, notes: int) -> bool:
         """Whether the space has more notes than this."""
         sql = "select count(*) from (select from commonplace.note where space = %s limit %s) as found"
-        return bool(self._again(lambda db: db.execute(sql, [self.space, notes + 1]).fetchall()[0][0] > notes))
+        return bool(self._rows(sql, self.space, notes + 1)[0][0] > notes)
 
     def news(self, since: int, most: int) -> tuple[SpaceState, list[tuple[int, bytes]], list[FileRow]] | None:
         """Where the space is, the journal's lines from this number on and the files that changed after it, in one round
         trip; None for more than `most`. Raises DatabaseAway, DatabaseRefused."""
-        state, lines, rows = self._again(lambda db: self._news(db, since, most + 1))
-        return (state, lines, rows) if len(lines) <= most >= len(rows) else None
 
-    def _news(
-        self, db: psycopg.Connection[Any], since: int, most: int
-    ) -> tuple[SpaceState, list[tuple[int, bytes]], list[FileRow]]:
-        with self._pipeline(db):
-            db.execute("begin isolation level repeatable read, read only")
-            state = db.execute(STATE, [self.space])
-            lines = db.execute(f"{LINES} limit %s", [self.space, since, most])
-            rows = db.execute(f"{FILE_ROWS} and number > %s limit %s", [self.space, since, most])
-            db.execute("commit")
-        found = [(number, bytes(line)) for number, line in lines.fetchall()]
-        return SpaceState(*state.fetchall()[0]), found, [FileRow(*row) for row in rows.fetchall()]
+        def work(db: psycopg.Connection[Any]) -> list[list[tuple[Any, ...]]]:
+            with self._pipeline(db):
+                db.execute("begin isolation level repeatable read, read only")
+                cursors = [
+                    db.execute(STATE, [self.space]),
+                    db.execute(f"{LINES} limit %s", [self.space, since, most + 1]),
+                    db.execute(f"{FILE_ROWS} and number > %s limit %s", [self.space, since, most + 1]),
+                ]
+                db.execute("commit")
+            return [each.fetchall() for each in cursors]
+
+        (state,), lines, rows = self._again(work)
+        if max(len(lines), len(rows)) > most:
+            return None
+        return SpaceState(*state), [(number, bytes(line)) for number, line in lines], [FileRow(*row) for row in rows]
 
     @contextmanager
     def _pipeline(self, db: psycopg.Connection[Any]) -> Iterator[None]:
@@ -184,13 +200,13 @@ class SpaceDatabase(Connection):
     def text(self, digest: str) -> bytes | None:
         """A text of the history by its SHA-256."""
         sql = "select body from commonplace.blob where space = %s and sha256 = %s"
-        row = self._again(lambda db: db.execute(sql, [self.space, digest]).fetchone())
-        return bytes(row[0]) if row else None
+        rows = self._rows(sql, self.space, digest)
+        return bytes(rows[0][0]) if rows else None
 
     def reads(self) -> list[tuple[str, int, int]]:
         """(id, reads, last use in seconds since 1970) of the notes whose reads are in no frontmatter yet."""
         sql = "select id, count, used from commonplace.access where space = %s order by id"
-        return self._again(lambda db: db.execute(sql, [self.space]).fetchall())
+        return self._rows(sql, self.space)
 
     def add_reads(
         self, mark: UUID, restarted: Sequence[str], counts: Mapping[str, int], used: Mapping[str, int]
@@ -214,7 +230,7 @@ class SpaceDatabase(Connection):
     def has_counted(self, mark: UUID) -> bool:
         """Whether reads were added under this mark."""
         sql = "select 1 from commonplace.counted where space = %s and mark = %s"
-        return bool(self._again(lambda db: db.execute(sql, [self.space, mark]).fetchall()))
+        return bool(self._rows(sql, self.space, mark))
 
     def forget_mark(self, mark: UUID) -> None:
         """No log holds the mark any more."""
@@ -224,7 +240,7 @@ class SpaceDatabase(Connection):
     def shared_files(self) -> dict[str, bytes]:
         """The files that are the same on all replicas, by name."""
         sql = "select name, data from commonplace.shared_file where space = %s"
-        return {name: bytes(data) for name, data in self._again(lambda db: db.execute(sql, [self.space]).fetchall())}
+        return {name: bytes(data) for name, data in self._rows(sql, self.space)}
 
     # --- locks
 
@@ -295,16 +311,15 @@ class SpaceDatabase(Connection):
     def passes_by_policies(self) -> str:
         """The name of the role of this connection, if row-level security does not hold for it; else ""."""
         sql = "select rolname from pg_roles where rolname = current_user and (rolsuper or rolbypassrls)"
-        row = self._again(lambda db: db.execute(sql).fetchone())
-        return str(row[0]) if row else ""
+        rows = self._rows(sql)
+        return str(rows[0][0]) if rows else ""
 
     def runs_jobs(self) -> bool:
         """Whether this replica does the upkeep of the space: the first that asks, until its connection ends."""
         sql = ("select case when exists (select from pg_locks where locktype = 'advisory' and pid = pg_backend_pid() "
                "and classid = %s and objid = %s) then true else pg_try_advisory_lock(%s) end")  # fmt: skip
         key = self._jobs & 0xFFFFFFFFFFFFFFFF
-        values = [key >> 32, key & 0xFFFFFFFF, self._jobs]
-        self._has_jobs = bool(self._again(lambda db: db.execute(sql, values).fetchall())[0][0])
+        self._has_jobs = bool(self._rows(sql, key >> 32, key & 0xFFFFFFFF, self._jobs)[0][0])
         return self._has_jobs
 
     # --- changes
@@ -334,7 +349,7 @@ class SpaceDatabase(Connection):
     def _write(self, statements: Sequence[SqlStatement], changes: Sequence[Change]) -> None:
         ids, numbers = [uuid4() for _ in changes], [each.number for each in changes]
         lines = [numbers, ids, [parse_stamp(each.time) for each in changes], [each.dump() for each in changes]]
-        moved: list[SqlStatement] = [
+        every = [
             *statements,
             SqlStatement("insert into commonplace.journal (space, number, id, at, line) select %s, * from "
                          "unnest(%s::bigint[], %s::uuid[], %s::timestamptz[], %s::bytea[])", [self.space, *lines]),
@@ -342,26 +357,22 @@ class SpaceDatabase(Connection):
                          [numbers[-1], self.space, numbers[0] - 1], 1,
                          lambda: DatabaseRefused(self.server, "somebody wrote there without the lock")),
         ]  # fmt: skip
+        db = self._locked_connection
         try:
-            self._transaction(moved)
+            with self._pipeline(db):
+                db.execute("begin")
+                done = [(each, db.execute(each.sql, each.values)) for each in every]
+            for each, cursor in done:
+                if each.rows is not None and cursor.rowcount != each.rows:
+                    db.rollback()
+                    assert each.refused is not None
+                    raise each.refused()
             self._acknowledge(ids[-1])
         except CommonplaceError:
             raise
         except BaseException:  # interrupted: what was said must not become part of the next transaction
             self.close()
             raise
-
-    def _transaction(self, statements: Sequence[SqlStatement]) -> None:
-        """Begin a transaction and say these statements in it; roll it back when one of them is refused."""
-        db = self._locked_connection
-        with self._pipeline(db):
-            db.execute("begin")
-            done = [(each, db.execute(each.sql, each.values)) for each in statements]
-        for each, cursor in done:
-            if each.rows is not None and cursor.rowcount != each.rows:
-                db.rollback()
-                assert each.refused is not None
-                raise each.refused()
 
     def _acknowledge(self, id: UUID) -> None:
         """Commit the transaction; its last change is there by this id. When the connection is lost meanwhile, ask."""
@@ -404,16 +415,8 @@ class SpaceDatabase(Connection):
 
     def sweep(self, wanted: set[str]) -> int:
         """Remove the texts of the history but for these. The lock must be held. Returns how many."""
-        space = self.space
-
-        def work(db: psycopg.Connection[Any]) -> int:
-            every = db.execute("select sha256 from commonplace.blob where space = %s", [space]).fetchall()
-            gone = [digest for (digest,) in every if digest not in wanted]
-            if gone:
-                db.execute("delete from commonplace.blob where space = %s and sha256 = any(%s)", [space, gone])
-            return len(gone)
-
-        return self._run(work)
+        sql = "delete from commonplace.blob where space = %s and sha256 <> all(%s)"
+        return self._run(lambda db: db.execute(sql, [self.space, [*wanted]]).rowcount)
 
     @contextmanager
     def sharing(self) -> Iterator[None]:

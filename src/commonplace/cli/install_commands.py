@@ -27,7 +27,7 @@ from commonplace.config import is_database
 from commonplace.errors import CommonplaceError
 
 _START_SECONDS, _VERSION_SECONDS = 30.0, 10.0
-_IDS = lambda *_: [*table.clients()]
+_IDS = lambda _: [*table.clients()]
 _STATUS = "{:<17} {:<6} {:<24} {:<8} {}"
 
 
@@ -69,7 +69,7 @@ def install(
         checked(token_env, r"[A-Z_][A-Z0-9_]{0,63}", message)
     if not (ids or all_ or print_ or native_memory or agents_md):
         return _show(call, server, project)
-    installer, rows, texts, failed = Installer(call.settings().home), [], [], False
+    installer, rows, texts, failed = Installer(call.settings.home), [], [], False
     named = ids or (("claude-code",) if native_memory and not all_ else ())
     for client in _chosen(named, all_, project, print_=print_, agents_md=agents_md):
         row: dict[str, Any] = {"client": client.id, "title": client.title}
@@ -105,13 +105,7 @@ def install(
     return int(failed)
 
 
-@command(
-    "uninstall",
-    "[CLIENT...]",
-    keys=("clients",),
-    complete=lambda *_: [*table.clients()],
-    example="memory uninstall --all",
-)
+@command("uninstall", "[CLIENT...]", keys=("clients",), complete=_IDS, example="memory uninstall --all")
 @flag("--all", "Every client that has our entry.", "all_")
 @flag("--project", "The files of the project in the working folder, not your own.")
 @flag("--agents-md", "Also, or only: the paragraph in AGENTS.md of the working folder.")
@@ -124,7 +118,7 @@ def uninstall(
     """Take our entry and hooks out of other programs' configuration; nothing else in it changes."""
     if not (ids or all_ or agents_md):
         raise Usage("requires a CLIENT, or --all")
-    server, installer = Server(checked_name(name)), Installer(call.settings().home)
+    server, installer = Server(checked_name(name)), Installer(call.settings.home)
     rows, texts = [], []
     for client in _chosen(ids, all_, project, agents_md=agents_md):
         row: dict[str, Any] = {"client": client.id, "title": client.title}
@@ -269,7 +263,7 @@ def _plugin_is_on(client: Client) -> bool:
 
 def _show(call: Invocation, server: Server, project: bool) -> int:
     """The table of clients."""
-    installer = Installer(call.settings().home)
+    installer = Installer(call.settings.home)
     rows, versions = [], dict[tuple[str, ...], str]()
     for client in table.clients().values():
         if project and client.project is None:

@@ -50,7 +50,7 @@ _CATEGORIES = f"One of {', '.join(CATEGORIES)}."
 
 def category_option(help: str = _CATEGORIES) -> Callable[..., Any]:
     """The option `--category` with its help text."""
-    return option("--category", type=Names("category", lambda: CATEGORIES), help=help)
+    return option("--category", type=Names("category", lambda _: CATEGORIES), help=help)
 
 
 def tags_option(help: str) -> Callable[..., Any]:
@@ -349,6 +349,7 @@ def edit(call: Invocation, ref: str) -> None:
             raise Failure("the text is empty; nothing was written. To remove the note: memory delete")
         from commonplace.note.edit import Rewrite
 
+        del call.settings  # they may have changed meanwhile
         with call.memory() as memory:
             written = memory.edit((note.project, note.path), Rewrite(text), checksum=note.checksum).note
     except CommonplaceError as error:

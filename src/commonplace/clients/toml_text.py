@@ -133,8 +133,10 @@ def _statements(text: str) -> Iterator[_TomlStatement]:
 
 def _keys(raw: str) -> tuple[str, ...] | None:
     """The path of a header, or the first key of a pair; None for what is not TOML."""
+    import tomllib  # 5 ms, which the help of all commands need not take
+
     try:
-        value: Any = _parsed(raw)
+        value: Any = tomllib.loads(raw)
     except (ValueError, RecursionError):
         return None
     found: list[str] = []
@@ -149,15 +151,11 @@ def _keys(raw: str) -> tuple[str, ...] | None:
     return tuple(found)
 
 
-def _parsed(text: str) -> dict[str, Any]:
-    import tomllib  # 5 ms, which the help of all commands need not take
-
-    return tomllib.loads(text)
-
-
 def _load(text: str) -> dict[str, Any]:
+    import tomllib
+
     try:
-        return _parsed(text.removeprefix(BOM))
+        return tomllib.loads(text.removeprefix(BOM))
     except (ValueError, RecursionError) as error:
         raise Unsure(f"it is not TOML: {error}") from None
 

@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from difflib import unified_diff
 from pathlib import Path
 from typing import Any
@@ -76,10 +76,14 @@ def install(
         try:
             own = _memories(client, installer.home) if native_memory else []
             wanted = _targets(client, server, project, hooks=hooks, program=[*program, *_globals(call)], more=own)
-            if not print_ and not project and not client.is_here(os.environ):
-                row |= _pasted(wanted) | {"result": "not found", "reason": f"{client.title} is not on this machine"}
-            elif print_:
-                row |= _pasted(wanted) | {"result": "printed"} | ({} if ids else {"client": None, "file": None})
+            is_missing = not project and not client.is_here(os.environ)
+            if print_ or is_missing:
+                first = wanted[0]
+                row |= {"file": str(first.file), "snippet": snippet(first.format, first.edits[:1])}
+            if print_:
+                row |= {"result": "printed"} | ({} if ids else {"client": None, "file": None})
+            elif is_missing:
+                row |= {"result": "not found", "reason": f"{client.title} is not on this machine"}
             elif _plugin_is_on(client) and not own:
                 row |= {"result": "unchanged", "reason": "its plugin brings server and hooks"}
             else:
@@ -218,12 +222,6 @@ def _changes(
             diff += line if line.endswith("\n") else line + "\n\\ No newline at end of file\n"
     shown = {"result": result, "file": ", ".join(str(each.file) for each, _ in changed or rows), "backup": backups}
     return shown | ({"diff": diff} if diff else {}) | left
-
-
-def _pasted(wanted: Iterable[Target]) -> dict[str, Any]:
-
-    first = next(iter(wanted))
-    return {"file": str(first.file), "snippet": snippet(first.format, first.edits[:1])}
 
 
 def _told(client: Client, row: dict[str, Any]) -> str:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from commonplace.engine import Memory
     from commonplace.engine.review import ReviewItem
     from commonplace.jobs.job import Action, Outcome
-    from commonplace.note.timephrase import Reading
 
 _ACTION_KEYS = ("job", "verb", "id", "reason", "path")
 """The keys of an action; further ones of its verb follow."""
@@ -208,24 +207,18 @@ def remind(
 
         memory.check_scope(new["scope"])
         found = reminders.read_time(memory, text if when is None else when)
-        row = _reading_row(memory, text, found)
+        local = found.due.astimezone(memory.settings.reading_zone)
+        reading = f"{local:%a} {local.day} {local:%b} {local.year} {local:%H:%M} ({one_line(found.phrase)})"
+        reading += f" repeat {found.repeat}" if found.repeat else ""
+        row = {
+            "stored": not dry_run, "text": text, "phrase": found.phrase, "due_at": stamp(found.due),
+            "due_local": local.isoformat(), "reading": reading, "all_day": found.all_day, "repeat": found.repeat,
+            "others": list(found.others),
+        }  # fmt: skip
         if dry_run:
-            return call.answer(f"Would remind: {row['reading']}", **row)
+            return call.answer(f"Would remind: {reading}", **row)
         note = reminders.store(memory, text, found, **new)
-        row |= {"stored": True, "memory": record(memory, note, note.content)}
-        call.answer(f"Reminder set: {note.id}\n  {row['reading']}", **row)
-
-
-def _reading_row(memory: Memory, text: str, found: Reading) -> dict[str, Any]:
-    """The time found in `text` as JSON shows it; `stored` is False at first."""
-    local = found.due.astimezone(memory.settings.reading_zone)
-    rule = f" repeat {found.repeat}" if found.repeat else ""
-    day = f"{local:%a} {local.day} {local:%b} {local.year} {local:%H:%M}"
-    return {
-        "stored": False, "text": text, "phrase": found.phrase, "due_at": stamp(found.due),
-        "due_local": local.isoformat(), "reading": f"{day} ({one_line(found.phrase)}){rule}",
-        "all_day": found.all_day, "repeat": found.repeat, "others": list(found.others),
-    }  # fmt: skip
+        call.answer(f"Reminder set: {note.id}\n  {reading}", **row, memory=record(memory, note, note.content))
 
 
 def _list_reminders(call: Invocation, *, every: bool) -> None:

@@ -75,7 +75,7 @@ def text(content: str, *, as_json: bool = False, painted: bool = False, paged: b
     terminal nothing in it acts: control characters, bidi marks and the like are shown as escapes, those of JSON
     `as_json`; but for what is `painted`, whose cells are clean. A pipe or file gets the text as it is. Raises Failure,
     BrokenPipeError."""
-    if sys.stdout is not None and sys.stdout.isatty():
+    if is_terminal():
         content = content if painted else visible(content, json_escape) if as_json else visible(content)
         if paged and sys.stdin is not None and sys.stdin.isatty() and _page(content):
             return

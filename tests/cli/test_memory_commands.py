@@ -92,7 +92,7 @@ def test_times_in_text_are_local_in_json_utc(terminal: Any, monkeypatch: pytest.
     assert "\nCreated: 2026-05-02 04:30:00\n" in terminal.ok("read", ref)
     assert " 2026-05-02 04:30 " in terminal.ok("list")
     assert terminal("read", ref, "--json").json["memory"]["created_at"] == "2026-05-01T20:30:00Z"
-    (terminal.home / "config.yaml").write_text("timezone: America/New_York\n")
+    terminal.configure("timezone: America/New_York\n")
     assert "\nCreated: 2026-05-01 16:30:00\n" in terminal.ok("read", ref)
 
 

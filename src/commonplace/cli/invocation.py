@@ -123,17 +123,15 @@ class Invocation:
         return not self.json and output.is_terminal()
 
     def table(
-        self, head: Sequence[str], rows: Sequence[Sequence[str]], *last: str, form: str = "", rule: int = 0,
-        cut: int = 0,
-    ) -> None:  # fmt: skip
+        self, head: Sequence[str], rows: Sequence[Sequence[str]], *last: str, form: str = "", rule: int = 0
+    ) -> None:
         """Print rows for a person, and the lines `last` under them. Where no person reads, each row by the template
-        `form`, the last cell cut to `cut` characters, with a `rule` of dashes below the head, if any."""
+        `form`, with a `rule` of dashes below the head, if any."""
         if self.on_terminal:
             lines = output.table(head, rows)
         else:
-            shown = [(*cells[:-1], preview(cells[-1], cut)) if cut else cells for cells in rows]
             lines = [output.table_row(form, *head), "-" * rule] if rule else []
-            lines += [output.table_row(form, *cells) for cells in shown]
+            lines += [output.table_row(form, *cells) for cells in rows]
         lines += ["", *map(flat, last)] if last else []
         output.text("\n".join(lines), painted=self.on_terminal, paged=not self.no_pager)
 
@@ -144,5 +142,5 @@ class Invocation:
 
 def preview(content: str, length: int) -> str:
     """The first `length` characters on one line, `...` appended when cut."""
-    flat = one_line(content)
-    return flat if len(flat) <= length else flat[:length] + "..."
+    line = one_line(content)
+    return line if len(line) <= length else line[:length] + "..."

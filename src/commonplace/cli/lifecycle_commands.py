@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from commonplace.cli import output
-from commonplace.cli.invocation import Invocation
+from commonplace.cli.invocation import Invocation, preview
 from commonplace.cli.memory_commands import category_option, content_from, memories_named, minute, new_memory_options
 from commonplace.cli.output import Failure
 from commonplace.cli.syntax import Number, Text, Usage, command, flag, option
@@ -233,10 +233,11 @@ def _list_reminders(call: Invocation, *, every: bool) -> None:
             when = "unreadable date" if each.unreadable else "no date"
             if each.due is not None:
                 when = minute(each.due, memory.settings.reading_zone)
-            rows.append((info.id[:8], when, content_of(memory, info)))
+            text = content_of(memory, info)
+            rows.append((info.id[:8], when, text if call.on_terminal else preview(text, 60)))
         if not rows:
             return call.answer("No reminders.")
-        call.table(("ID", "When", "Reminder"), rows, form="{:<8} {:<16} {}", cut=60)
+        call.table(("ID", "When", "Reminder"), rows, form="{:<8} {:<16} {}")
 
 
 @command("notify", keys=("notified", "pending"), now=True, example="memory notify --dry-run")

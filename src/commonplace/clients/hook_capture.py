@@ -13,7 +13,7 @@ import stat
 from collections.abc import Iterator
 from typing import Any
 
-from commonplace.clients.hook_context import SessionFile, own_words, project_names, without_fenced
+from commonplace.clients.hook_context import SessionFile, cut, own_words, project_names, without_fenced
 from commonplace.clients.hook_events import HookEvent
 from commonplace.engine import Memory
 from commonplace.note.links import slug
@@ -97,8 +97,7 @@ def checkpoint(memory: Memory, event: HookEvent, session: SessionFile) -> None:
 
 
 def _line(text: str, most: int) -> str:
-    text = " ".join(visible(text).split())
-    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
+    return cut(" ".join(visible(text).split()), most)
 
 
 def _seen(transcript: str) -> tuple[list[str], list[str], list[str], list[str]]:

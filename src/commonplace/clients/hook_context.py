@@ -69,6 +69,11 @@ def tokens_in(text: str) -> int:
     return wide + (len(text) - wide + 3) // 4
 
 
+def cut(text: str, most: int) -> str:
+    """`text`, with an ellipsis if it has more than so many characters."""
+    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
+
+
 def without_fenced(text: str) -> str:
     """`text` without what stands between our marks."""
     return _FENCED.sub("", text)
@@ -255,7 +260,11 @@ class _Teller:
         bodies = contents(self._memory, [info for info, _ in chosen])
         for (info, mark), body in zip(chosen, bodies, strict=True):
             about = f"{(info.date or info.created)[:10]}, {flat(info.permalink)}{', ' + flat(mark) if mark else ''}"
-            lines = [*heads, _harmless(f"- ({about}) {_summary(info, body)}")]
+            text = " ".join(flat(line.strip()) for line in visible(body[: 3 * _LINE]).splitlines() if line.strip())
+            name = " ".join(flat(info.title).split())
+            if info.project != CATEGORY_PROJECT and not text.lstrip("# ").startswith(name):
+                text = f"{name}: {text}"
+            lines = [*heads, _harmless(f"- ({about}) {cut(text, _LINE)}")]
             if self._room - sum(tokens_in(line + "\n") for line in lines) < left:
                 break
             self.say(*lines)
@@ -273,14 +282,6 @@ def _fenced(text: str) -> str:
 def _harmless(text: str) -> str:
     """Text of notes without anything that could end our fence."""
     return _MARKS.sub(f"[{_TAG}]", text)
-
-
-def _summary(info: NoteInfo, body: str) -> str:
-    text = " ".join(flat(line.strip()) for line in visible(body[: 3 * _LINE]).splitlines() if line.strip())
-    title = " ".join(flat(info.title).split())
-    if info.project != CATEGORY_PROJECT and not text.lstrip("# ").startswith(title):
-        text = f"{title}: {text}"
-    return text if len(text) <= _LINE else f"{text[: _LINE - 1].rstrip()}…"
 
 
 def _due(memory: Memory, now: datetime) -> Iterator[tuple[NoteInfo, str]]:

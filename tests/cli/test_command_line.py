@@ -52,6 +52,7 @@ from commonplace.cli.syntax import Command
         (["mcp", "--project", "notes", "--as", "anthropic"], "--project goes with --as basic-memory only",
          "Run 'memory mcp --help' for usage."),
         (["help", "bogus"], 'unknown command "bogus" for "memory"', "Run 'memory --help' for usage."),
+        (["help", "read", "x"], 'unknown command "x" for "memory read"', "Run 'memory read --help' for usage."),
     ],
 )  # fmt: skip
 def test_wrong_usage_is_said_once_with_the_way_to_the_help(

@@ -70,8 +70,6 @@ class Moment(click.ParamType):
     name = "iso"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
-        if isinstance(value, datetime):
-            return value
         try:
             moment = datetime.fromisoformat(value.strip())
             moment.astimezone(UTC)

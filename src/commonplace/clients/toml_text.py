@@ -40,7 +40,7 @@ class TomlEditor(Editor):
     def put(self, text: str, path: Sequence[str], name: Name, value: Any) -> tuple[str, Hint]:
         assert isinstance(name, str)
         wanted, end, there = _load(text), newline(text), self.find(text, path, name)
-        _at(wanted, path).setdefault(name, {}).update(value)
+        _at(wanted, (*path, name)).update(value)
         if there is None:
             head = ".".join(_key(each) for each in (*path, name))
             block = end.join([f"[{head}]", *(f"{_key(key)} = {_inline(each)}" for key, each in value.items())])
@@ -59,8 +59,6 @@ class TomlEditor(Editor):
 
     def drop(self, text: str, path: Sequence[str], name: Name, hint: Hint | None = None) -> str:
         assert isinstance(name, str)
-        if self.find(text, path, name) is None:
-            return text
         wanted, end, whole = _load(text), newline(text), (*path, name)
         _table(text, whole)
         ours, spans = False, []

@@ -47,13 +47,6 @@ def test_a_phrase_is_read_as_the_contract_says(terminal: Any, row: dict[str, Any
     assert found["phrase"] in found["reading"]
 
 
-def test_a_dry_run_stores_nothing(terminal: Any) -> None:
-    assert terminal.ok("remind", "call", "Bob", "tomorrow", "at", "3pm", "--dry-run", "--now", NOW) == (
-        "Would remind: Thu 7 May 2026 15:00 (tomorrow at 3pm)\n"
-    )
-    assert terminal.ok("remind", "--list") == "No reminders.\n"
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [

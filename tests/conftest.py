@@ -108,6 +108,11 @@ class Terminal:
         assert (ran.status, ran.err) == (0, ""), ran
         return ran.out
 
+    def configure(self, text: str) -> None:
+        """Make `text` the home's config.yaml."""
+        self.home.mkdir(mode=0o700, exist_ok=True)
+        (self.home / "config.yaml").write_text(text, "utf-8")
+
     def write(self, *argv: str, stdin: str | bytes = "") -> str:
         """The id of a memory just written."""
         ran = self("write", "--json", *argv, stdin=stdin)

@@ -7,11 +7,8 @@ import pty
 import select
 import sys
 import time
-from pathlib import Path
 
-import commonplace
-
-PACKAGE = Path(commonplace.__file__).parents[1]
+from cli.conftest import PROGRAM, environment
 
 
 def shown(*argv: str, columns: int = 80, rows: int = 24, **environ: str) -> str:
@@ -19,8 +16,8 @@ def shown(*argv: str, columns: int = 80, rows: int = 24, **environ: str) -> str:
     pid, terminal = pty.fork()
     if pid == 0:  # pragma: no cover
         size = {"COLUMNS": str(columns), "LINES": str(rows)}
-        os.environ.update({"TERM": "xterm", "PYTHONPATH": str(PACKAGE), "PAGER": "cat", **size, **environ})
-        os.execv(sys.executable, [sys.executable, "-m", "commonplace", *argv])
+        settings = environment(**{"TERM": "xterm", "PAGER": "cat", **size, **environ})
+        os.execve(sys.executable, [*PROGRAM, *argv], settings)
     read, end = b"", time.monotonic() + 60
     while time.monotonic() < end:
         ready, _, _ = select.select([terminal], [], [], 60)

@@ -11,13 +11,9 @@ from commonplace.cli import output
 from commonplace.cli.lifecycle_commands import archive
 
 
-def written(terminal: Any, text: str, *options: str) -> str:
-    return terminal.ok("write", text, *options).strip().rpartition(" ")[2]
-
-
 @pytest.mark.promise("001-18.2")
 def test_archive_takes_several_ids_and_none_when_one_is_unknown(terminal: Any) -> None:
-    one, two = written(terminal, "water boils at 100 degrees"), written(terminal, "we decided to use SQLite")
+    one, two = terminal.write("water boils at 100 degrees"), terminal.write("we decided to use SQLite")
     assert terminal("archive", one, "ffffffff").status == 1
     assert terminal.ok("list", "--archived") == "No memories found.\n"
     assert terminal.ok("archive", one, two, "--dry-run") == "Would archive 2 memories\n"
@@ -38,10 +34,7 @@ def test_archive_takes_several_ids_and_none_when_one_is_unknown(terminal: Any) -
 
 @pytest.mark.promise("001-18.2")
 def test_pinned_memories_stand_first_in_the_overview(terminal: Any) -> None:
-    first, second = (
-        written(terminal, "older", "--category", "people"),
-        written(terminal, "newer", "--category", "people"),
-    )
+    first, second = (terminal.write(text, "--category", "people") for text in ("older", "newer"))
     assert terminal.ok("pin", first) == "Pinned 1 memories\n"
     overview = (terminal.home / "memory.md").read_text()
     assert overview.index("older") < overview.index("newer")
@@ -65,7 +58,7 @@ def test_a_terminal_is_told_when_an_inbox_memory_will_be_archived(
 
 @pytest.mark.promise("001-18.1")
 def test_one_that_cannot_be_brought_back_is_read_all_the_same(terminal: Any) -> None:
-    one = written(terminal, "tea is ready", "--category", "people")
+    one = terminal.write("tea is ready", "--category", "people")
     terminal.ok("archive", one)
     (terminal.home / "categories" / "people").rmdir()
     (terminal.home / "categories" / "people").write_text("in the way")
@@ -78,7 +71,7 @@ def test_one_that_cannot_be_brought_back_is_read_all_the_same(terminal: Any) -> 
 @pytest.mark.promise("001-18.5")
 def test_a_run_is_named_by_the_number_of_its_first_change(terminal: Any) -> None:
     for n in range(3):
-        written(terminal, f"number {n}", "--category", "knowledge", "--now", f"2026-05-01T12:0{n}:00Z")
+        terminal.write(f"number {n}", "--category", "knowledge", "--now", f"2026-05-01T12:0{n}:00Z")
     terminal.ok("decay", "--now", "2026-07-01T12:00:00Z")
     assert terminal.ok("log").splitlines()[0] == "#4-6 2026-07-01 12:00 decay (3 memories)"
     entries = terminal("log", "--run", "4", "--json").json["entries"]
@@ -91,7 +84,7 @@ def test_a_run_is_named_by_the_number_of_its_first_change(terminal: Any) -> None
 
 
 def test_a_new_text_supersedes_an_archived_memory_and_is_none_itself(terminal: Any) -> None:
-    old = written(terminal, "the server is called heron", "--category", "project")
+    old = terminal.write("the server is called heron", "--category", "project")
     terminal.ok("archive", old)
     new = terminal("supersede", old, "the server is called egret", "--json").json["new"]
     assert new["path"].startswith("project/")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import select
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,10 +13,9 @@ import pytest
 
 import commonplace
 import commonplace.cli
+from cli.conftest import PROGRAM, run_process
 from commonplace.cli import COMMANDS, output
 from commonplace.cli.syntax import Command
-
-PACKAGE = Path(commonplace.__file__).parent
 
 
 @pytest.mark.promise("001-17.1")
@@ -54,6 +52,7 @@ PACKAGE = Path(commonplace.__file__).parent
         (["mcp", "--project", "notes", "--as", "anthropic"], "--project goes with --as basic-memory only",
          "Run 'memory mcp --help' for usage."),
         (["help", "bogus"], 'unknown command "bogus" for "memory"', "Run 'memory --help' for usage."),
+        (["help", "read", "x"], 'unknown command "x" for "memory read"', "Run 'memory read --help' for usage."),
     ],
 )  # fmt: skip
 def test_wrong_usage_is_said_once_with_the_way_to_the_help(
@@ -132,8 +131,7 @@ def test_the_home_is_the_option_then_the_variable_then_the_configuration(
 
 
 def test_a_bad_configuration_is_named(terminal: Any) -> None:
-    terminal.home.mkdir(mode=0o700)
-    (terminal.home / "config.yaml").write_text("storage: [\n")
+    terminal.configure("storage: [\n")
     ran = terminal("list")
     assert ran.status == 1
     assert ran.error.startswith(f"load config: {terminal.home}/config.yaml: ")
@@ -200,17 +198,10 @@ def test_a_system_without_file_locks_is_told_so(terminal: Any, monkeypatch: pyte
     assert ran.err.count("\n") == 1
 
 
-def run_process(*argv: str, **more: Any) -> subprocess.CompletedProcess[bytes]:
-    environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parent), **more.pop("env", {})}
-    return subprocess.run([sys.executable, *argv], env=environment, capture_output=True, timeout=60, **more)
-
-
 def test_a_reader_that_goes_away_ends_it_quietly(terminal: Any) -> None:
     for each in range(3):
         terminal.write(f"{each} " + "long " * 30_000)
-    program = f'"{sys.executable}" -m commonplace search "" --json | head -1'
-    environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parent)}
-    done = subprocess.run(program, shell=True, env=environment, capture_output=True, timeout=60)
+    done = run_process("sh", "-c", f'"{sys.executable}" -m commonplace search "" --json | head -1')
     assert (done.stdout, done.stderr) == (b"{\n", b"")
 
 
@@ -219,10 +210,8 @@ def test_a_reader_that_goes_away_ends_it_quietly(terminal: Any) -> None:
 )
 def test_output_nobody_can_take_is_an_error(terminal: Any, redirect: str, reason: str) -> None:
     terminal.write("x")
-    environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parent)}
     for command in ("list", "write --help"):
-        program = f'"{sys.executable}" -m commonplace {command} {redirect}'
-        done = subprocess.run(program, shell=True, env=environment, capture_output=True, timeout=60)
+        done = run_process("sh", "-c", f'"{sys.executable}" -m commonplace {command} {redirect}')
         assert (done.returncode, done.stdout) == (1, b"")
         assert done.stderr.decode() == f"Error: cannot write the output: {reason}\n"
 
@@ -230,15 +219,12 @@ def test_output_nobody_can_take_is_an_error(terminal: Any, redirect: str, reason
 def test_output_is_utf_8_in_any_locale(terminal: Any) -> None:
     terminal.write("深色模式")
     plain = {"LC_ALL": "C", "PYTHONIOENCODING": "ascii"}
-    done = run_process("-m", "commonplace", "search", "深", env=plain)
+    done = run_process(*PROGRAM, "search", "深", env=plain)
     assert done.returncode == 0
     assert "深色模式" in done.stdout.decode()
 
 
-HEAVY = (
-    "mcp", "numpy", "pydantic", "asyncio", "ruamel", "yaml", "anthropic", "anyio",
-    "commonplace.faces",
-)  # fmt: skip
+HEAVY = ("mcp", "numpy", "pydantic", "asyncio", "ruamel", "yaml", "anthropic", "anyio", "commonplace.faces")
 
 
 def test_reading_a_memory_imports_nothing_heavy(terminal: Any) -> None:
@@ -247,7 +233,7 @@ def test_reading_a_memory_imports_nothing_heavy(terminal: Any) -> None:
         "import sys; from commonplace.cli import main; status = main(sys.argv[1:]);"
         "print(*sys.modules, file=sys.stderr); sys.exit(status)"
     )
-    done = run_process("-c", program, "read", ref)
+    done = run_process(sys.executable, "-c", program, "read", ref)
     assert done.returncode == 0, done
     loaded = done.stderr.decode().split()
     assert "commonplace.engine" in loaded

@@ -18,13 +18,8 @@ daemon: {dream: no}  # never
 """
 
 
-def write(terminal: Any, text: str) -> None:
-    terminal.home.mkdir(exist_ok=True)
-    (terminal.home / "config.yaml").write_text(text)
-
-
 def test_a_value_is_read_from_the_file_or_is_the_default(terminal: Any) -> None:
-    write(terminal, TEXT)
+    terminal.configure(TEXT)
     assert terminal.ok("config", "get", "history.days") == "30\n"
     assert terminal.ok("config", "get", "daemon.interval") == "60s\n"
     row = terminal("config", "get", "daemon.dream", "--json").json
@@ -33,7 +28,7 @@ def test_a_value_is_read_from_the_file_or_is_the_default(terminal: Any) -> None:
 
 @pytest.mark.promise("shell-4")
 def test_setting_and_unsetting_keep_comments_and_order(terminal: Any) -> None:
-    write(terminal, TEXT)
+    terminal.configure(TEXT)
     terminal.ok("config", "set", "history.days", "7")
     terminal.ok("config", "set", "timezone", "Asia/Shanghai")
     terminal.ok("config", "set", "daemon.decay_exempt", "soul, people")
@@ -49,7 +44,7 @@ def test_setting_and_unsetting_keep_comments_and_order(terminal: Any) -> None:
 
 
 def test_a_section_with_nothing_left_goes_too(terminal: Any) -> None:
-    write(terminal, "daemon: {decay_exempt: [soul]}\n# mine\nhistory: {days: 3}  # kept\n")
+    terminal.configure("daemon: {decay_exempt: [soul]}\n# mine\nhistory: {days: 3}  # kept\n")
     terminal.ok("config", "unset", "daemon.decay_exempt")
     terminal.ok("config", "unset", "history.days")
     text = (terminal.home / "config.yaml").read_text()
@@ -70,7 +65,7 @@ def test_a_section_with_nothing_left_goes_too(terminal: Any) -> None:
     ],
 )
 def test_what_a_setting_cannot_be_is_refused(terminal: Any, argv: list[str], message: str) -> None:
-    write(terminal, TEXT)
+    terminal.configure(TEXT)
     ran = terminal("config", *argv)
     assert ran.status == 1
     assert ran.error.startswith(message)
@@ -82,7 +77,7 @@ def test_a_near_miss_is_named(terminal: Any) -> None:
 
 
 def test_a_file_that_stops_all_commands_is_mended(terminal: Any) -> None:
-    write(terminal, "daemon:\n  interval: soon\n")
+    terminal.configure("daemon:\n  interval: soon\n")
     assert terminal("list").status == 1
     terminal.ok("config", "set", "daemon.interval", "5m")
     terminal.ok("list")

@@ -18,8 +18,7 @@ def folder(terminal: Any, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A model, configured."""
     monkeypatch.delenv("MEMORY_SEMANTIC")
     place = tiny.make(terminal.folder / "models" / "tiny")
-    terminal.home.mkdir(parents=True)
-    (terminal.home / "config.yaml").write_text(f"semantic:\n  model: {place}\n")
+    terminal.configure(f"semantic:\n  model: {place}\n")
     return place
 
 
@@ -55,7 +54,7 @@ def test_an_endpoint_that_fails_is_reported_and_searching_by_words_goes_on(
     monkeypatch.delenv("MEMORY_SEMANTIC")
     terminal.home.mkdir(parents=True)
     with language_model() as server:
-        (terminal.home / "config.yaml").write_text(f"semantic:\n  endpoint: {server.url}\n  model: small\n")
+        terminal.configure(f"semantic:\n  endpoint: {server.url}\n  model: small\n")
         terminal.write("bread and cheese")
         server.status = 500
         assert terminal("embed").err == "Error: The embedding model's endpoint answered 500.\n"

@@ -35,7 +35,7 @@ def bare(terminal: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def configure(terminal: Any, file: Path) -> None:
     terminal.ok("list")
-    (terminal.home / "config.yaml").write_text(f"graph:\n  file: {file}\n")
+    terminal.configure(f"graph:\n  file: {file}\n")
 
 
 def graph(terminal: Any, tool: str, **arguments: Any) -> Any:

@@ -208,8 +208,7 @@ def test_a_bad_configuration_is_named(terminal: Any, text: str, complaint: str) 
 
 
 def test_doctor_names_a_source_there_is_not(terminal: Any) -> None:
-    terminal.home.mkdir()
-    (terminal.home / "config.yaml").write_text("ingestion:\n  obsidan:\n    path: x\n  logseq:\n    pth: x\n", "utf-8")
+    terminal.configure("ingestion:\n  obsidan:\n    path: x\n  logseq:\n    pth: x\n")
     texts = [each["text"] for each in terminal("doctor", "--json").json["findings"] if each["code"] == "bad_config"]
     assert texts == ["unknown key ingestion.obsidan", "unknown key ingestion.logseq.pth"]
 

@@ -6,14 +6,10 @@ from typing import Any
 
 import pytest
 
+from cli.conftest import tree
 from commonplace.engine.upkeep import Upkeep
 
 LATER = "2027-01-01T00:00:00Z"
-
-
-def tree(terminal: Any) -> dict[str, bytes]:
-    categories = terminal.home / "categories"
-    return {str(each): each.read_bytes() for each in sorted(categories.rglob("*")) if each.is_file()}
 
 
 @pytest.mark.promise("001-17.6")

@@ -43,23 +43,6 @@ def test_further_keys_follow_when_they_are_set(terminal: Any) -> None:
     assert lines[10:13] == ["Due:     2026-05-08 15:00 repeat FREQ=DAILY", "", "x"]
 
 
-@pytest.mark.promise("001-17.3")
-@pytest.mark.parametrize(
-    "content", ["a\r\nb\r\n", "\n\nedges\n\n", "---\nid: 1\n---\ntext", "tab\tand 😀 and \u2028", "  blanks  ", "#"]
-)
-def test_what_stdin_gives_is_kept_to_the_byte(terminal: Any, content: str) -> None:
-    ref = terminal.write("-", stdin=content)
-    assert terminal("read", ref, "--json").json["memory"]["content"] == content
-    assert terminal.ok("read", ref).encode().endswith(b"\n\n" + content.encode() + b"\n")
-
-
-@pytest.mark.promise("001-17.3")
-def test_a_megabyte_from_stdin_comes_back(terminal: Any) -> None:
-    content = "深色 mode\r\n" * 100_000
-    ref = terminal.write("-", stdin=content)
-    assert terminal("read", ref, "--json").json["memory"]["content"] == content
-
-
 def test_bytes_that_are_no_text_are_refused(terminal: Any) -> None:
     assert terminal("write", "-", stdin=b"\xff\xfe").error == "the text on stdin is not valid UTF-8"
     for argv in (["write", "\udcff"], ["read", "\udcff"], ["write", "x", "--tags", "\udcff"]):
@@ -92,7 +75,7 @@ def test_times_in_text_are_local_in_json_utc(terminal: Any, monkeypatch: pytest.
     assert "\nCreated: 2026-05-02 04:30:00\n" in terminal.ok("read", ref)
     assert " 2026-05-02 04:30 " in terminal.ok("list")
     assert terminal("read", ref, "--json").json["memory"]["created_at"] == "2026-05-01T20:30:00Z"
-    (terminal.home / "config.yaml").write_text("timezone: America/New_York\n")
+    terminal.configure("timezone: America/New_York\n")
     assert "\nCreated: 2026-05-01 16:30:00\n" in terminal.ok("read", ref)
 
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-import commonplace
+from cli.conftest import environment
 
 pytestmark = [pytest.mark.promise("001-17.7"), pytest.mark.slow]
 
@@ -26,10 +24,9 @@ for argv in json.load(sys.stdin):
 
 def at_once(*batches: list[list[str]]) -> None:
     """Run each batch of command lines in a process of its own, all at the same time."""
-    environment = {**os.environ, "PYTHONPATH": str(Path(commonplace.__file__).parents[1])}
     running = [
         subprocess.Popen(
-            [sys.executable, "-c", PROGRAM], env=environment, text=True,
+            [sys.executable, "-c", PROGRAM], env=environment(), text=True,
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
         )
         for _ in batches

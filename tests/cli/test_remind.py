@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from cli.conftest import tree
 from commonplace.engine import open_memory
 from commonplace.note.model import Draft
 
@@ -24,19 +25,10 @@ def remind(terminal: Any, *argv: str) -> Any:
     return ran.json
 
 
-def tree(terminal: Any) -> dict[str, bytes]:
-    return {
-        str(each): each.read_bytes()
-        for each in sorted(terminal.home.rglob("*"))
-        if each.is_file() and ".commonplace" not in each.parts
-    }
-
-
 @pytest.mark.promise("001-17.2")
 @pytest.mark.parametrize("row", DATA["rows"], ids=lambda row: f"{row['text']} {row.get('now', '')}".strip())
 def test_a_phrase_is_read_as_the_contract_says(terminal: Any, row: dict[str, Any]) -> None:
-    terminal.home.mkdir()
-    (terminal.home / "config.yaml").write_text(f"timezone: {row.get('timezone', DATA['timezone'])}\n")
+    terminal.configure(f"timezone: {row.get('timezone', DATA['timezone'])}\n")
     ran = terminal("remind", row["text"], "--dry-run", "--json", "--now", row.get("now", DATA["now"]))
     if "error" in row:
         error = ran.json["error"]
@@ -53,13 +45,6 @@ def test_a_phrase_is_read_as_the_contract_says(terminal: Any, row: dict[str, Any
     assert (found["all_day"], found["repeat"]) == (row.get("all_day", False), row.get("repeat"))
     assert found["stored"] is False
     assert found["phrase"] in found["reading"]
-
-
-def test_a_dry_run_stores_nothing(terminal: Any) -> None:
-    assert terminal.ok("remind", "call", "Bob", "tomorrow", "at", "3pm", "--dry-run", "--now", NOW) == (
-        "Would remind: Thu 7 May 2026 15:00 (tomorrow at 3pm)\n"
-    )
-    assert terminal.ok("remind", "--list") == "No reminders.\n"
 
 
 @pytest.mark.parametrize(
@@ -83,8 +68,7 @@ def test_what_is_refused_stores_nothing(terminal: Any, text: str, message: str) 
 )
 def test_the_zone_is_the_configured_one_else_that_of_now(terminal: Any, zone: str | None, due: str) -> None:
     if zone:
-        terminal.home.mkdir()
-        (terminal.home / "config.yaml").write_text(f"timezone: {zone}\n")
+        terminal.configure(f"timezone: {zone}\n")
     ran = terminal("remind", "tomorrow 3pm", "--dry-run", "--json", "--now", "2026-05-06T10:00:00+02:00")
     assert ran.json["due_local"] == due
 
@@ -101,8 +85,7 @@ def test_without_either_it_is_the_systems_with_its_summer_time(terminal: Any, mo
 
 
 def test_an_unknown_zone_is_an_error_of_the_configuration(terminal: Any) -> None:
-    terminal.home.mkdir()
-    (terminal.home / "config.yaml").write_text("timezone: Mars/Olympus\n")
+    terminal.configure("timezone: Mars/Olympus\n")
     ran = terminal("remind", "tomorrow", "--json")
     assert (ran.status, ran.json["error"]["code"]) == (1, "config")
 
@@ -288,8 +271,7 @@ def test_notify_twice_with_one_clock_changes_not_a_byte(terminal: Any) -> None:
 def test_a_method_that_fails_is_said_and_the_reminder_has_fired_all_the_same(
     terminal: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    terminal.home.mkdir()
-    (terminal.home / "config.yaml").write_text("notification:\n  method: notify-send\n")
+    terminal.configure("notification:\n  method: notify-send\n")
     monkeypatch.setenv("PATH", str(terminal.folder))
     remind(terminal, "tomorrow at 3pm")
     ran = terminal("notify", "--now", LATE)
@@ -301,8 +283,7 @@ def test_a_method_that_fails_is_said_and_the_reminder_has_fired_all_the_same(
 
 @pytest.mark.promise("001-17.9")
 def test_a_nasty_text_reaches_the_program_as_it_is(terminal: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal.home.mkdir()
-    (terminal.home / "config.yaml").write_text("notification:\n  method: notify-send\n")
+    terminal.configure("notification:\n  method: notify-send\n")
     record = terminal.folder / "notify-send"
     record.write_text('#!/bin/sh\nprintf "%s\\0" "$@" > "$0.arguments"\n')
     record.chmod(0o755)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import commonplace
+from cli.conftest import PROGRAM, run_process
 from commonplace.cli.presets import PRESETS, preset
 from commonplace.errors import CommonplaceError
 
@@ -68,9 +66,7 @@ def serve(*argv: str, env: dict[str, str] | None = None) -> list[dict[str, Any]]
             "name": "list_memory_projects", "arguments": {}}},
     ]  # fmt: skip
     given = "".join(json.dumps(line) + "\n" for line in lines).encode()
-    environment = {**os.environ, "PYTHONPATH": str(Path(commonplace.__file__).parents[1]), **(env or {})}
-    program = [sys.executable, "-m", "commonplace", "mcp", *argv]
-    done = subprocess.run(program, input=given, env=environment, capture_output=True, timeout=60, check=False)
+    done = run_process(*PROGRAM, "mcp", *argv, env=env, input=given)
     assert (done.returncode, done.stderr) == (0, b"")
     answers = {each["id"]: each for each in map(json.loads, done.stdout.splitlines())}
     return [answers[number] for number in (1, 2, 3)]

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import commonplace
-
-PACKAGE = Path(commonplace.__file__).parents[1]
+from cli.conftest import PROGRAM, run_process
 
 
 def offered(terminal: Any, monkeypatch: pytest.MonkeyPatch, line: str) -> list[str]:
@@ -20,9 +16,7 @@ def offered(terminal: Any, monkeypatch: pytest.MonkeyPatch, line: str) -> list[s
     monkeypatch.setenv("_MEMORY_COMPLETE", "bash_complete")
     monkeypatch.setenv("COMP_WORDS", line)
     monkeypatch.setenv("COMP_CWORD", str(len(line.split(" ")) - 1))
-    program = [sys.executable, "-m", "commonplace"]
-    environment = {**os.environ, "PYTHONPATH": str(PACKAGE)}
-    done = subprocess.run(program, env=environment, capture_output=True, timeout=60, check=False)
+    done = run_process(*PROGRAM)
     assert done.stderr == b""
     monkeypatch.delenv("_MEMORY_COMPLETE")
     return [row.partition(",")[2] for row in done.stdout.decode().split()]
@@ -49,8 +43,7 @@ def offered(terminal: Any, monkeypatch: pytest.MonkeyPatch, line: str) -> list[s
 def test_names_are_offered(
     terminal: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, line: str, values: list[str]
 ) -> None:
-    terminal.home.mkdir()
-    (terminal.home / "config.yaml").write_text(f"projects:\n  work: {tmp_path}/work\n")
+    terminal.configure(f"projects:\n  work: {tmp_path}/work\n")
     assert offered(terminal, monkeypatch, line) == values
     assert [each.name for each in terminal.home.iterdir()] == ["config.yaml"]
 
@@ -75,7 +68,7 @@ def test_what_the_home_holds_is_offered(
 ) -> None:
     two = terminal.write("the second", "--tags", "infra,naming", "--scope", "agent:claude")
     one = terminal.write("the first")
-    (terminal.home / "config.yaml").write_text("projects:\n  work: /nowhere\n")
+    terminal.configure("projects:\n  work: /nowhere\n")
     before = sorted(terminal.home.rglob("*"))
     found = offered(terminal, monkeypatch, line.replace("TW", two[:4]))
     assert found == [{"ONE": one, "TWO": two}.get(value, value) for value in values]
@@ -89,10 +82,7 @@ def test_an_id_is_offered_with_a_preview_and_fast(terminal: Any, monkeypatch: py
     monkeypatch.setenv("_MEMORY_COMPLETE", "zsh_complete")
     monkeypatch.setenv("COMP_WORDS", "memory read ")
     monkeypatch.setenv("COMP_CWORD", "2")
-    program = [sys.executable, "-X", "importtime", "-m", "commonplace"]
-    done = subprocess.run(
-        program, env={**os.environ, "PYTHONPATH": str(PACKAGE)}, capture_output=True, timeout=60, check=True
-    )
+    done = run_process(sys.executable, "-X", "importtime", *PROGRAM[1:], check=True)
     assert done.stdout.decode() == f"plain\n{ref}\nthe staging server is called heron and more\n"
     loaded = {line.rpartition("|")[2].strip() for line in done.stderr.decode().splitlines()}
     assert not loaded & {"yaml", "mcp", "numpy", "asyncio", "pydantic", "commonplace.engine.memory"}
@@ -111,5 +101,5 @@ def test_another_shell_is_refused(terminal: Any) -> None:
 
 def test_bash_understands_its_script(terminal: Any) -> None:
     script = terminal.ok("completion", "bash")
-    done = subprocess.run(["bash", "-n"], input=script.encode(), capture_output=True, timeout=60, check=False)
+    done = run_process("bash", "-n", input=script.encode())
     assert (done.returncode, done.stderr) == (0, b"")

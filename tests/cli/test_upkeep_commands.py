@@ -51,7 +51,7 @@ def test_status_sees_what_was_changed_by_hand(terminal: Any) -> None:
     assert "\nindex: fresh\n" in terminal.ok("status")
 
 
-def test_status_names_the_process_of_a_daemon(terminal: Any) -> None:
+def test_a_daemon_at_work_is_named_by_status_and_its_lock_is_no_finding(terminal: Any) -> None:
     terminal.write("a")
     with open(terminal.home / ".daemon.lock", "w") as lock:
         lock.write("4711\n")
@@ -59,6 +59,8 @@ def test_status_names_the_process_of_a_daemon(terminal: Any) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX)
         assert "\ndaemon: running 4711\n" in terminal.ok("status")
         assert terminal("status", "--json").json["daemon"] == {"running": True, "pid": 4711}
+        assert terminal.ok("doctor") == terminal.ok("doctor", "--fix") == "0 problems\n"
+        assert (terminal.home / ".daemon.lock").read_text() == "4711\n"
     assert "\ndaemon: not running\n" in terminal.ok("status")
 
 
@@ -111,7 +113,7 @@ def test_reindex_counts_what_it_indexed(terminal: Any) -> None:
 def test_doctor_tells_what_is_wrong_with_the_graph_file_of_the_configuration(terminal, tmp_path):
     file = tmp_path / "memory.jsonl"
     terminal("write", "a", "text")
-    (terminal.home / "config.yaml").write_text(f"graph:\n  file: {file}\n")
+    terminal.configure(f"graph:\n  file: {file}\n")
     assert "memory.jsonl" not in terminal("doctor").out
     file.write_text('{"type":"entity","name":"a"}\ntorn\n')
     ran = terminal("doctor")
@@ -135,20 +137,11 @@ def test_doctor_names_the_lock_of_a_daemon_that_was_killed_and_empties_it(termin
     assert terminal.ok("doctor") == "0 problems\n"
 
 
-def test_the_lock_of_a_daemon_at_work_is_no_finding(terminal: Any) -> None:
-    terminal.write("a")
-    with open(terminal.home / ".daemon.lock", "w") as lock:
-        lock.write("4711\n")
-        lock.flush()
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        assert terminal.ok("doctor") == "0 problems\n"
-        assert terminal.ok("doctor", "--fix") == "0 problems\n"
-        assert (terminal.home / ".daemon.lock").read_text() == "4711\n"
-
-
 def test_any_command_removes_what_a_program_that_ended_left_beside_the_files_of_the_home(terminal: Any) -> None:
     terminal.write("a")
-    gone = ended_process()
+    ran = subprocess.Popen([sys.executable, "-c", ""])
+    ran.wait()
+    gone = ran.pid
     left = [f".memory.md-{gone}-0a1b2c3d", f".pending.md-{gone}-0a1b2c3d", f".pending.x.md-{gone}-0a1b2c3d",
             f".config.yaml-{gone}"]  # fmt: skip
     kept = [f".memory.md-{os.getpid()}-0a1b2c3d", f".notes.md-{gone}-0a1b2c3d"]
@@ -157,13 +150,6 @@ def test_any_command_removes_what_a_program_that_ended_left_beside_the_files_of_
     assert terminal.ok("doctor") == "0 problems\n"
     assert not any((terminal.home / name).exists() for name in left)
     assert all((terminal.home / name).exists() for name in kept)
-
-
-def ended_process() -> int:
-    """The number of a process that ran and is no more."""
-    ran = subprocess.Popen([sys.executable, "-c", ""])
-    ran.wait()
-    return ran.pid
 
 
 @pytest.mark.parametrize("part", ["link_fold", "note_path", "note_changed"])

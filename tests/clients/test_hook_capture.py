@@ -8,23 +8,14 @@ import time
 
 import pytest
 
-from commonplace import Draft, Query, open_memory
+from clients.conftest import ask
+from commonplace import Draft, Query
 from commonplace.clients import hook
 from commonplace.clients.hook_capture import asked_to_remember
-from commonplace.clients.hook_events import CHECKPOINT, END, PROMPT, HookEvent
+from commonplace.clients.hook_events import CHECKPOINT, END, HookEvent
 
 TRACES = Query(projects=("session-traces",))
 KEY = "ghp_" + "8sK2mPq7Zt4XvB9nWc3RyD6fHj1LgE5aUo0T"
-
-
-@pytest.fixture
-def memory(tmp_path):
-    with open_memory(tmp_path / "home", watch=False) as memory:
-        yield memory
-
-
-def ask(memory, prompt, client="claude-code"):
-    return hook.answer(memory, HookEvent(client, PROMPT, "UserPromptSubmit", "s1", prompt=prompt))
 
 
 @pytest.mark.promise("issue-hook-capture")
@@ -62,14 +53,14 @@ def test_a_long_prompt_takes_time_in_proportion_to_its_length(part):
 
 @pytest.mark.parametrize("client", ["claude-code", "codex", "cursor", "copilot-cli"])
 def test_it_goes_into_the_inbox_as_the_owners_word_with_client_and_session(memory, client):
-    told = ask(memory, "Remember that the kiln needs cone 6.", client)
+    told = ask(memory, "Remember that the kiln needs cone 6.", client=client)
     (note,), total = memory.list(Query(projects=("categories",)))
     assert (total, note.category, note.phase, note.source) == (1, "inbox", "inbox", f"hook-{client}")
     assert memory.read(note).content == "the kiln needs cone 6."
     by = note.provenance
     assert (by.who, by.trust, by.client, by.session) == ("owner", "owner", client, "s1")
     assert ("no need to store it again" in told) == (client in ("claude-code", "codex"))
-    ask(memory, "Remember that the kiln needs cone 6.", client)
+    ask(memory, "Remember that the kiln needs cone 6.", client=client)
     assert memory.list(Query(projects=("categories",)))[1] == 1  # said twice in a session
 
 

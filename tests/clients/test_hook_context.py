@@ -4,46 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from commonplace import Draft, Query, open_memory
+from clients.conftest import ask
+from commonplace import Draft, Query
 from commonplace.clients import hook
 from commonplace.clients.hook_context import PROMPT_TOKENS, START_TOKENS, own_words, project_names, tokens_in
-from commonplace.clients.hook_events import PROMPT, START, HookEvent
-
-NOW = datetime(2026, 5, 7, 10, 0, tzinfo=UTC)
-
-
-class Clock:
-    def __init__(self):
-        self.now = NOW
-
-    def __call__(self):
-        return self.now
-
-    def advance(self, **span):
-        self.now += timedelta(**span)
-
-
-@pytest.fixture
-def clock():
-    return Clock()
-
-
-@pytest.fixture
-def memory(tmp_path, clock):
-    with open_memory(tmp_path / "home", clock=clock, watch=False) as memory:
-        yield memory
+from commonplace.clients.hook_events import START, HookEvent
 
 
 def start(memory, session="s1", client="claude-code", cwd="", source="startup"):
     return hook.answer(memory, HookEvent(client, START, "SessionStart", session, cwd=str(cwd), source=source))
-
-
-def ask(memory, prompt, session="s1", client="claude-code"):
-    return hook.answer(memory, HookEvent(client, PROMPT, "UserPromptSubmit", session, prompt=prompt))
 
 
 def a_repository(folder, url=""):

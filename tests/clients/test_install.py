@@ -209,6 +209,9 @@ def test_somebody_elses_entry_goes_only_when_told(terminal: Any, user: Path) -> 
     assert file.read_text() == text
     assert terminal("install", "zed", "--replace").status == 0
     assert "other" not in file.read_text()
+    file = placed("codex", "[mcp_servers]\nmemory = 1\n")
+    assert "memory is no table" in terminal("install", "codex", "--replace").out
+    assert file.read_text() == "[mcp_servers]\nmemory = 1\n"
 
 
 def test_an_entry_with_another_command_is_mended_in_place(terminal: Any, user: Path) -> None:

@@ -6,15 +6,11 @@ import gc
 import threading
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from commonplace.cli import output
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.syntax import Names, Text, Usage, command, flag, option
 from commonplace.errors import InvalidInput
-
-if TYPE_CHECKING:
-    from commonplace.transfer.mirror import Mirrored
 
 _MIRROR_KEYS = ("files", "copied", "removed", "restored", "commits", "change", "left", "notices")
 _MOVE_KEYS = ("files", "bytes", "changes", "texts", "checksum", "rewritten", "outside", "left")
@@ -22,7 +18,7 @@ _LOOKS, _ANYWAY = 1.0, 60
 """Seconds between two looks at the journal, and looks after which the files are compared anyway."""
 
 
-def _after_erase() -> tuple[str, ...]:
+def _after_erase(*_: object) -> tuple[str, ...]:
     from commonplace.transfer.git_history import AFTER_ERASE
 
     return AFTER_ERASE
@@ -51,24 +47,20 @@ def mirror(call: Invocation, folder: str, *, git: bool, after_erase: Text, watch
                 seen, looks = now, 0
                 with output.progress("Mirroring") as progress:
                     done = copy.run(git=git, after_erase=after_erase, progress=progress)
-                for each in done.left:
-                    output.notice(f"warning: {each} could not be read; its copy stays as it was")
-                for each in done.notices:
+                unread = (f"{each} could not be read; its copy stays as it was" for each in done.left)
+                for each in (*unread, *done.notices):
                     output.notice(f"warning: {each}")
                 if not watch or done.copied or done.removed or done.restored or done.commits:
-                    call.answer(_said(done, folder), **asdict(done))
+                    did = [f"{done.copied} copied", f"{done.removed} removed"]
+                    did += [f"{done.restored} put back"] if done.restored else []
+                    did += [f"{done.commits} commits"] if done.commits else []
+                    said = f"{folder}: {done.files} files ({', '.join(did)}), as of change #{done.change}"
+                    call.answer(said, **asdict(done))
                     output.flush()
             if not watch:
                 return 1 if done.left else 0
             looks += 1
             threading.Event().wait(_LOOKS)
-
-
-def _said(done: Mirrored, folder: str) -> str:
-    did = [f"{done.copied} copied", f"{done.removed} removed"]
-    did += [f"{done.restored} put back"] if done.restored else []
-    did += [f"{done.commits} commits"] if done.commits else []
-    return f"{folder}: {done.files} files ({', '.join(did)}), as of change #{done.change}"
 
 
 @command("move-home", "FROM", "TO", keys=_MOVE_KEYS, example="memory move-home ~/.memory /srv/memory --dry-run")

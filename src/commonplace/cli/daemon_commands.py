@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from commonplace.serve.daemon import Web
     from commonplace.serve.http import HttpServer, Place
 
-_UNITS = Names("unit", lambda: ("systemd", "launchd"))
+_UNITS = Names("unit", lambda _: ("systemd", "launchd"))
 _LOG_BYTES, _LOGS_KEPT = 1_000_000, 5
 _OPENING = 10.0
 """Seconds a browser may take to open."""
@@ -56,7 +56,7 @@ def serve(
 
     With --http also over HTTP, to callers with a token: memory token add NAME (docs/http.md).
     """
-    settings = call.settings()
+    settings = call.settings
     every = settings.interval if interval is None else _interval(interval)
     if print_unit is not None:
         from commonplace.serve.daemon import UNITS, unit_file
@@ -113,7 +113,7 @@ def page(call: Invocation, *, http: Text, no_open: bool) -> int | None:
 
     if call.caller is not None:
         raise InvalidInput("the page is the owner's; run memory page without an agent's name")
-    settings = call.settings()
+    settings = call.settings
     layout = Layout(settings.home)
 
     def show(at: str) -> Thread | None:

@@ -19,7 +19,7 @@ from commonplace.cli import output, presets
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.memory_commands import category_option
 from commonplace.cli.output import Failure
-from commonplace.cli.syntax import Names, Text, Usage, command, flag, group, option, stored, text_from
+from commonplace.cli.syntax import Names, Text, Usage, command, flag, group, option, text_from
 from commonplace.config import SOURCES
 from commonplace.errors import CommonplaceError, near
 from commonplace.query import check_memory, memory_query
@@ -118,7 +118,7 @@ def _write_file(place: Path, lines: Iterable[str]) -> None:
     "import", keys=("imported", "updated", "unchanged", "skipped"), example="memory import --input memories.jsonl"
 )  # fmt: skip
 @option("--input", "file", metavar="FILE", help="JSON Lines of `memory export`; `-` or nothing is stdin.")
-@option("--from", "moved", nargs=2, type=(Names("kind", lambda: _KINDS), str), metavar="KIND PATH", help=_MOVE)
+@option("--from", "moved", nargs=2, type=(Names("kind", lambda _: _KINDS), str), metavar="KIND PATH", help=_MOVE)
 @option("--project", metavar="NAME", help="With --from basic-memory, chatgpt or claude: the project the notes go to.")
 @flag("--dry-run", "Only say what would be imported.")
 @flag("--skip-bad", "Leave out what cannot be read, import the rest.")
@@ -202,8 +202,7 @@ def _move_in(call: Invocation, kind: str, path: str, *, project: Text, dry_run: 
     with call.memory(watch=True) as memory:
         if kind == "graph-jsonl":
             lines = _read_graph(path)
-            plan = moving.plan_graph(_target_graph(call, memory, path), lines)
-            return _carry_out(call, plan, dry_run, _counted(lines))
+            return _carry_out(call, moving.plan_graph(_graph(memory, path), lines), dry_run, _counted(lines)[0])
         home, folder = memory.home.resolve(), place.resolve()
         if home.is_relative_to(folder) and not any(part.startswith(".") for part in home.relative_to(folder).parts):
             raise Failure(f"{place} holds the memory home itself: {memory.home}")
@@ -267,10 +266,7 @@ graph = group("graph", "exchange_commands", "show export import",
               "Show an entity of the knowledge graph; hand the graph out as JSON Lines, or take one in.")  # fmt: skip
 
 
-@command(
-    "show", "NAME...", keys=("entity", "relations"), example="memory graph show Anna",
-    complete=lambda context, given: stored(context, "entity"),
-)  # fmt: skip
+@command("show", "NAME...", keys=("entity", "relations"), complete="entity", example="memory graph show Anna")
 def graph_show(call: Invocation, *words: str) -> None:
     """Show an entity: its type, what is said of it, and its relations, both ways.
 
@@ -278,9 +274,7 @@ def graph_show(call: Invocation, *words: str) -> None:
     """
     name = " ".join(words)
     with call.memory() as memory:
-        from commonplace.engine.graphs import graph_in
-
-        graph = graph_in(memory, _graph_file(call))
+        graph = _graph(memory)
         found = graph.named([name])
         if not found:
             every = graph.keys()
@@ -306,9 +300,8 @@ def graph_export(call: Invocation, file: str | None = None) -> None:
     """
     with call.memory() as memory:
         from commonplace.engine.graph_verbs import graph_lines
-        from commonplace.engine.graphs import graph_in
 
-        lines = graph_lines(graph_in(memory, _graph_file(call)))
+        lines = graph_lines(_graph(memory))
     if file is None:
         if call.json:
             call.document(file=None, count=len(lines), lines=lines)
@@ -334,13 +327,12 @@ def graph_import(call: Invocation, file: str) -> None:
     with call.memory() as memory:
         from commonplace.engine.graph_verbs import graph_lines
 
-        target = _target_graph(call, memory, file)
+        target = _graph(memory, file)
         before = graph_lines(target)
         target.merge(lines.entities, lines.relations)
         is_new = graph_lines(target) != before
-    entities, relations = _sizes(lines)
-    done = f"{'Imported' if is_new else 'Nothing new in'} {_counted(lines)}"
-    call.answer(done, entities=entities, relations=relations, skipped=len(lines.bad))
+    said, counts = _counted(lines)
+    call.answer(f"{'Imported' if is_new else 'Nothing new in'} {said}", **counts)
 
 
 def _read_graph(file: str) -> GraphText:
@@ -358,26 +350,19 @@ def _read_graph(file: str) -> GraphText:
     return lines
 
 
-def _sizes(lines: GraphText) -> tuple[int, int]:
-    return len({each.name for each, _ in lines.entities}), len({each.triple for each in lines.relations})
+def _counted(lines: GraphText) -> tuple[str, dict[str, int]]:
+    """How many entities, relations and bad lines there are, in words and as keys of a document."""
+    entities, relations = {each.name for each, _ in lines.entities}, {each.triple for each in lines.relations}
+    counts = {"entities": len(entities), "relations": len(relations), "skipped": len(lines.bad)}
+    return "{entities} entities, {relations} relations ({skipped} lines skipped)".format_map(counts), counts
 
 
-def _counted(lines: GraphText) -> str:
-    entities, relations = _sizes(lines)
-    return f"{entities} entities, {relations} relations ({len(lines.bad)} lines skipped)"
-
-
-def _graph_file(call: Invocation) -> Path | None:
-    """The graph file in use (contract 002, 8), None for the notes."""
-    return presets.graph_file(None, None, call.settings().graph_file)
-
-
-def _target_graph(call: Invocation, memory: Memory, file: str) -> NoteGraph | FileGraph:
-    """The graph that takes `file` in: the graph file in use, unless it is `file` itself, else the notes."""
+def _graph(memory: Memory, taken_in: str = "-") -> NoteGraph | FileGraph:
+    """The graph: that of the graph file in use (contract 002, 8), unless it is what is `taken_in`, else the notes."""
     from commonplace.engine.graphs import graph_in
 
-    place = _graph_file(call)
-    if place is not None and place.exists() and file != "-" and place.samefile(Path(file).expanduser()):
+    place = presets.graph_file(memory.settings.graph_file)
+    if place is not None and place.exists() and taken_in != "-" and place.samefile(Path(taken_in).expanduser()):
         place = None
     return graph_in(memory, place)
 
@@ -387,7 +372,7 @@ _SOURCES = "Sources parted by commas: claude, car-agent, fingersaver, logseq, ob
 
 
 @command("ingest", keys=("sources", "total"), example="memory ingest --source obsidian --path ~/vault --dry-run")
-@option("--source", "wanted", default=_ALL, type=Names("list", lambda: (_ALL, *SOURCES)), help=_SOURCES)
+@option("--source", "wanted", default=_ALL, type=Names("list", lambda _: (_ALL, *SOURCES)), help=_SOURCES)
 @option("--path", metavar="DIR", help="The folder to read instead of the source's own.")
 @flag("--dry-run", "Only say what would be stored.")
 @flag("--again", "Also bring back what was deleted or has expired.")
@@ -398,7 +383,7 @@ def ingest(call: Invocation, *, wanted: str, path: Text, dry_run: bool, again: b
     """
     from commonplace.ingest import plan
 
-    sources = plan.sources(wanted, path, call.settings())
+    sources = plan.sources(wanted, path, call.settings)
     with call.memory() as memory, output.progress("Ingesting") as progress:
         plans, done = plan.run(memory, sources, dry_run=dry_run, again=again, progress=progress)
     outcomes = {each.source: outcome for each, outcome in zip(plans, done, strict=True)}

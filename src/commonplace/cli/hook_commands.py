@@ -22,7 +22,7 @@ def hook(call: Invocation, client: str, event: str = "") -> None:
         from commonplace.clients.hook_events import event_of
 
         found = event_of(client, hooks.read_event(), os.environ, event)
-        reply = hooks.answered(found, call.settings(), call.caller) if found else ""
+        reply = hooks.answered(found, call.settings, call.caller) if found else ""
         if reply:
             output.text(reply)
             output.finish()

@@ -8,8 +8,9 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from difflib import unified_diff
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from commonplace.config import is_database
 from commonplace.errors import CommonplaceError
 
 _START_SECONDS, _VERSION_SECONDS = 30.0, 10.0
-_IDS = lambda *_: [*table.clients()]
+_IDS = lambda _: [*table.clients()]
 _STATUS = "{:<17} {:<6} {:<24} {:<8} {}"
 
 
@@ -69,32 +70,33 @@ def install(
         checked(token_env, r"[A-Z_][A-Z0-9_]{0,63}", message)
     if not (ids or all_ or print_ or native_memory or agents_md):
         return _show(call, server, project)
-    installer, rows, texts, failed = Installer(call.settings().home), [], [], False
+    installer = Installer(call.settings.home)
+
+    def connected(client: Client) -> dict[str, Any]:
+        own = _memories(client, installer.home) if native_memory else []
+        wanted = _targets(client, server, project, hooks=hooks, program=[*program, *_globals(call)], more=own)
+        first = wanted[0]
+        paste = {"file": str(first.file), "snippet": snippet(first.format, first.edits[:1])}
+        if print_:
+            return paste | {"result": "printed"} | ({} if ids else {"client": None, "file": None})
+        if not project and not client.is_here(os.environ):
+            return paste | {"result": "not found", "reason": f"{client.title} is not on this machine"}
+        if _plugin_is_on(client):
+            if not own:
+                return {"result": "unchanged", "reason": "its plugin brings server and hooks"}
+            wanted = _own_file(client, own)
+        unwanted = [] if hooks or project else _own_file(client, table.hooks(client, ["memory"]))
+        row = _changes(installer, wanted, unwanted, replace=replace, dry_run=dry_run)
+        if own and row["result"] in ("written", "unchanged") and not dry_run:
+            with call.memory() as memory:
+                memory.add_project("claude memory", own[0].value)
+        return row
+
     named = ids or (("claude-code",) if native_memory and not all_ else ())
-    for client in _chosen(named, all_, project, print_=print_, agents_md=agents_md):
-        row: dict[str, Any] = {"client": client.id, "title": client.title}
-        try:
-            own = _memories(client, installer.home) if native_memory else []
-            wanted = _targets(client, server, project, hooks=hooks, program=[*program, *_globals(call)], more=own)
-            if not print_ and not project and not client.is_here(os.environ):
-                row |= _pasted(wanted) | {"result": "not found", "reason": f"{client.title} is not on this machine"}
-            elif print_:
-                row |= _pasted(wanted) | {"result": "printed"} | ({} if ids else {"client": None, "file": None})
-            elif _plugin_is_on(client) and not own:
-                row |= {"result": "unchanged", "reason": "its plugin brings server and hooks"}
-            else:
-                if _plugin_is_on(client):
-                    wanted = _own_file(client, own)
-                unwanted = [] if hooks or project else _own_file(client, table.hooks(client, ["memory"]))
-                row |= _changes(installer, wanted, unwanted, replace=replace, dry_run=dry_run)
-                if own and row["result"] in ("written", "unchanged") and not dry_run:
-                    with call.memory() as memory:
-                        memory.add_project("claude memory", own[0].value)
-        except CommonplaceError as error:
-            row |= {"result": "refused", "reason": str(error)}
-        failed = failed or row["result"] in ("refused", "not found")
-        rows.append(row)
-        texts.append(_told(client, row))
+    chosen = _chosen(named, all_, project, print_=print_, agents_md=agents_md)
+    rows = [_row(client, connected) for client in chosen]
+    texts = [_told(client, row) for client, row in zip(chosen, rows, strict=True)]
+    failed = any(row["result"] in ("refused", "not found") for row in rows)
     started = None
     done = [each["client"] for each in rows if each["result"] in ("written", "unchanged")]
     if not http and not dry_run and not print_ and set(done) - {"agents-md"}:
@@ -105,13 +107,7 @@ def install(
     return int(failed)
 
 
-@command(
-    "uninstall",
-    "[CLIENT...]",
-    keys=("clients",),
-    complete=lambda *_: [*table.clients()],
-    example="memory uninstall --all",
-)
+@command("uninstall", "[CLIENT...]", keys=("clients",), complete=_IDS, example="memory uninstall --all")
 @flag("--all", "Every client that has our entry.", "all_")
 @flag("--project", "The files of the project in the working folder, not your own.")
 @flag("--agents-md", "Also, or only: the paragraph in AGENTS.md of the working folder.")
@@ -124,23 +120,29 @@ def uninstall(
     """Take our entry and hooks out of other programs' configuration; nothing else in it changes."""
     if not (ids or all_ or agents_md):
         raise Usage("requires a CLIENT, or --all")
-    server, installer = Server(checked_name(name)), Installer(call.settings().home)
-    rows, texts = [], []
-    for client in _chosen(ids, all_, project, agents_md=agents_md):
-        row: dict[str, Any] = {"client": client.id, "title": client.title}
-        try:
-            own = _memories(client, installer.home) if not project else []
-            if any(not installer.wrote(each, present(each)[0]) for each in _own_file(client, own)[: len(own)]):
-                own = []  # somebody else's
-            wanted = _targets(client, server, project, hooks=not project, program=["memory"], more=own)
-            row |= _changes(installer, (), wanted, replace=replace, dry_run=dry_run)
-        except CommonplaceError as error:
-            row |= {"result": "refused", "reason": str(error)}
-        rows.append(row)
-        if ids or row["result"] != "unchanged":
-            texts.append(_told(client, row))
-    call.answer("\n".join(texts) or "Nothing to take out.", clients=rows)
+    server, installer = Server(checked_name(name)), Installer(call.settings.home)
+
+    def disconnected(client: Client) -> dict[str, Any]:
+        own = _memories(client, installer.home) if not project else []
+        if any(not installer.wrote(each, present(each)[0]) for each in _own_file(client, own)[: len(own)]):
+            own = []  # somebody else's
+        wanted = _targets(client, server, project, hooks=not project, program=["memory"], more=own)
+        return _changes(installer, (), wanted, replace=replace, dry_run=dry_run)
+
+    chosen = _chosen(ids, all_, project, agents_md=agents_md)
+    rows = [_row(client, disconnected) for client in chosen]
+    done = [each for each in zip(chosen, rows, strict=True) if ids or each[1]["result"] != "unchanged"]
+    call.answer("\n".join(_told(*each) for each in done) or "Nothing to take out.", clients=rows)
     return int(any(each["result"] == "refused" for each in rows))
+
+
+def _row(client: Client, act: Callable[[Client], dict[str, Any]]) -> dict[str, Any]:
+    """What became of a client: the keys of its row in JSON."""
+    row = {"client": client.id, "title": client.title}
+    try:
+        return row | act(client)
+    except CommonplaceError as error:
+        return row | {"result": "refused", "reason": str(error)}
 
 
 def _globals(call: Invocation) -> list[str]:
@@ -226,12 +228,6 @@ def _changes(
     return shown | ({"diff": diff} if diff else {}) | left
 
 
-def _pasted(wanted: Iterable[Target]) -> dict[str, Any]:
-
-    first = next(iter(wanted))
-    return {"file": str(first.file), "snippet": snippet(first.format, first.edits[:1])}
-
-
 def _told(client: Client, row: dict[str, Any]) -> str:
     """What became of a client, for a person."""
     result = row["result"]
@@ -269,12 +265,9 @@ def _plugin_is_on(client: Client) -> bool:
 
 def _show(call: Invocation, server: Server, project: bool) -> int:
     """The table of clients."""
-    installer = Installer(call.settings().home)
-    rows, versions = [], dict[tuple[str, ...], str]()
-    for client in table.clients().values():
-        if project and client.project is None:
-            continue
-        rows.append(_state(installer, client, server, project, versions))
+    installer = Installer(call.settings.home)
+    known = [each for each in table.clients().values() if each.project or not project]
+    rows = [_state(installer, each, server, project) for each in known]
     lines = [table_row(_STATUS, "client", "found", "entry", "hooks", "file").rstrip()]
     for row in rows:
         entry = f"{row['entry']} {row['version']}" if row["version"] else row["entry"]
@@ -286,9 +279,7 @@ def _show(call: Invocation, server: Server, project: bool) -> int:
     return 0
 
 
-def _state(
-    installer: Installer, client: Client, server: Server, project: bool, versions: dict[tuple[str, ...], str]
-) -> dict[str, Any]:
+def _state(installer: Installer, client: Client, server: Server, project: bool) -> dict[str, Any]:
     """What `memory install` tells of a client; `entry` is none, ok, other command, broken command, address, not ours,
     plugin or unreadable, with the reason.
     """
@@ -305,7 +296,7 @@ def _state(
             if not table.is_our_server(value):
                 entry = "address" if not argv and installer.wrote(target, value) else "not ours"
             else:
-                version = _version(argv, versions)
+                version = _version(*(argv[: argv.index("mcp")] if "mcp" in argv else argv[:1]))
                 entry = entry if version else "broken command"
         hook_file = client.hook_file(os.environ)
         if hook_file is not None and not project:
@@ -319,19 +310,17 @@ def _state(
             "hooks": hooks, "file": str(file)}  # fmt: skip
 
 
-def _version(argv: Sequence[str], known: dict[tuple[str, ...], str]) -> str | None:
+@cache
+def _version(*program: str) -> str | None:
     """The version of the program an entry starts, None when it does not start."""
-    start = tuple(argv[: argv.index("mcp")]) if "mcp" in argv else tuple(argv[:1])
-    if list(start) == table.launcher():
+    if list(program) == table.launcher():
         return __version__
-    if start not in known:
-        try:
-            done = subprocess.run([*start, "--version"], stdin=subprocess.DEVNULL, capture_output=True,
-                                  timeout=_VERSION_SECONDS, check=True)  # fmt: skip
-            known[start] = done.stdout.decode("utf-8", "replace").split()[-1]
-        except (OSError, subprocess.SubprocessError, IndexError):
-            known[start] = ""
-    return known[start] or None
+    try:
+        done = subprocess.run([*program, "--version"], stdin=subprocess.DEVNULL, capture_output=True,
+                              timeout=_VERSION_SECONDS, check=True)  # fmt: skip
+        return done.stdout.decode("utf-8", "replace").split()[-1]
+    except (OSError, subprocess.SubprocessError, IndexError):
+        return None
 
 
 def _start(argv: Sequence[str]) -> dict[str, Any]:

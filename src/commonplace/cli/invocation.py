@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from commonplace.cli import output
@@ -14,6 +15,7 @@ from commonplace.text.unicode import one_line
 if TYPE_CHECKING:
     from datetime import datetime, tzinfo
 
+    from commonplace.clock import Clock
     from commonplace.config import Settings
     from commonplace.engine import Memory
 
@@ -51,8 +53,9 @@ class Invocation:
                 raise InvalidInput(f'invalid agent "{name}"', hint)
         return name and name.lower()
 
+    @cached_property
     def settings(self) -> Settings:
-        """The settings of the home. Raises ConfigError."""
+        """The settings of the home, read once. Raises ConfigError."""
         from dataclasses import replace
 
         from commonplace.config import load
@@ -64,6 +67,14 @@ class Invocation:
             settings = load_settings(self.home, self.config)
         return settings if self.offset is None else replace(settings, offset=self.offset)
 
+    @property
+    def clock(self) -> Clock:
+        """The present time, or what `--now` says it is."""
+        from commonplace import clock
+
+        now = self.now
+        return clock.now if now is None else lambda: now
+
     @contextmanager
     def memory(
         self, projects: Mapping[str, os.PathLike[str]] | None = None, *, watch: bool = False
@@ -71,13 +82,10 @@ class Invocation:
         """Open the memory of the home for this command; at its end unreadable files are mentioned once. `projects`:
         additional ones for this command. `watch`: for commands of many calls, so that not every call looks at every
         file."""
-        from commonplace import clock
         from commonplace.engine import open_memory
 
-        now = self.now
-        current = clock.now if now is None else lambda: now
         with open_memory(
-            agent=self.caller, projects=projects, config=self.settings(), face="cli", clock=current, watch=watch
+            agent=self.caller, projects=projects, config=self.settings, face="cli", clock=self.clock, watch=watch
         ) as memory:
             try:
                 yield memory
@@ -115,17 +123,15 @@ class Invocation:
         return not self.json and output.is_terminal()
 
     def table(
-        self, head: Sequence[str], rows: Sequence[Sequence[str]], *last: str, form: str = "", rule: int = 0,
-        cut: int = 0,
-    ) -> None:  # fmt: skip
+        self, head: Sequence[str], rows: Sequence[Sequence[str]], *last: str, form: str = "", rule: int = 0
+    ) -> None:
         """Print rows for a person, and the lines `last` under them. Where no person reads, each row by the template
-        `form`, the last cell cut to `cut` characters, with a `rule` of dashes below the head, if any."""
+        `form`, with a `rule` of dashes below the head, if any."""
         if self.on_terminal:
             lines = output.table(head, rows)
         else:
-            shown = [(*cells[:-1], preview(cells[-1], cut)) if cut else cells for cells in rows]
             lines = [output.table_row(form, *head), "-" * rule] if rule else []
-            lines += [output.table_row(form, *cells) for cells in shown]
+            lines += [output.table_row(form, *cells) for cells in rows]
         lines += ["", *map(flat, last)] if last else []
         output.text("\n".join(lines), painted=self.on_terminal, paged=not self.no_pager)
 
@@ -136,5 +142,5 @@ class Invocation:
 
 def preview(content: str, length: int) -> str:
     """The first `length` characters on one line, `...` appended when cut."""
-    flat = one_line(content)
-    return flat if len(flat) <= length else flat[:length] + "..."
+    line = one_line(content)
+    return line if len(line) <= length else line[:length] + "..."

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from commonplace.cli import output
-from commonplace.cli.invocation import Invocation
+from commonplace.cli.invocation import Invocation, preview
 from commonplace.cli.memory_commands import category_option, content_from, memories_named, minute, new_memory_options
 from commonplace.cli.output import Failure
 from commonplace.cli.syntax import Number, Text, Usage, command, flag, option
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from commonplace.engine import Memory
     from commonplace.engine.review import ReviewItem
     from commonplace.jobs.job import Action, Outcome
-    from commonplace.note.timephrase import Reading
 
 _ACTION_KEYS = ("job", "verb", "id", "reason", "path")
 """The keys of an action; further ones of its verb follow."""
@@ -208,24 +207,18 @@ def remind(
 
         memory.check_scope(new["scope"])
         found = reminders.read_time(memory, text if when is None else when)
-        row = _reading_row(memory, text, found)
+        local = found.due.astimezone(memory.settings.reading_zone)
+        reading = f"{local:%a} {local.day} {local:%b} {local.year} {local:%H:%M} ({one_line(found.phrase)})"
+        reading += f" repeat {found.repeat}" if found.repeat else ""
+        row = {
+            "stored": not dry_run, "text": text, "phrase": found.phrase, "due_at": stamp(found.due),
+            "due_local": local.isoformat(), "reading": reading, "all_day": found.all_day, "repeat": found.repeat,
+            "others": list(found.others),
+        }  # fmt: skip
         if dry_run:
-            return call.answer(f"Would remind: {row['reading']}", **row)
+            return call.answer(f"Would remind: {reading}", **row)
         note = reminders.store(memory, text, found, **new)
-        row |= {"stored": True, "memory": record(memory, note, note.content)}
-        call.answer(f"Reminder set: {note.id}\n  {row['reading']}", **row)
-
-
-def _reading_row(memory: Memory, text: str, found: Reading) -> dict[str, Any]:
-    """The time found in `text` as JSON shows it; `stored` is False at first."""
-    local = found.due.astimezone(memory.settings.reading_zone)
-    rule = f" repeat {found.repeat}" if found.repeat else ""
-    day = f"{local:%a} {local.day} {local:%b} {local.year} {local:%H:%M}"
-    return {
-        "stored": False, "text": text, "phrase": found.phrase, "due_at": stamp(found.due),
-        "due_local": local.isoformat(), "reading": f"{day} ({one_line(found.phrase)}){rule}",
-        "all_day": found.all_day, "repeat": found.repeat, "others": list(found.others),
-    }  # fmt: skip
+        call.answer(f"Reminder set: {note.id}\n  {reading}", **row, memory=record(memory, note, note.content))
 
 
 def _list_reminders(call: Invocation, *, every: bool) -> None:
@@ -240,10 +233,11 @@ def _list_reminders(call: Invocation, *, every: bool) -> None:
             when = "unreadable date" if each.unreadable else "no date"
             if each.due is not None:
                 when = minute(each.due, memory.settings.reading_zone)
-            rows.append((info.id[:8], when, content_of(memory, info)))
+            text = content_of(memory, info)
+            rows.append((info.id[:8], when, text if call.on_terminal else preview(text, 60)))
         if not rows:
             return call.answer("No reminders.")
-        call.table(("ID", "When", "Reminder"), rows, form="{:<8} {:<16} {}", cut=60)
+        call.table(("ID", "When", "Reminder"), rows, form="{:<8} {:<16} {}")
 
 
 @command("notify", keys=("notified", "pending"), now=True, example="memory notify --dry-run")

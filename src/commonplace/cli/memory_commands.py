@@ -50,7 +50,7 @@ _CATEGORIES = f"One of {', '.join(CATEGORIES)}."
 
 def category_option(help: str = _CATEGORIES) -> Callable[..., Any]:
     """The option `--category` with its help text."""
-    return option("--category", type=Names("category", lambda: CATEGORIES), help=help)
+    return option("--category", type=Names("category", lambda _: CATEGORIES), help=help)
 
 
 def tags_option(help: str) -> Callable[..., Any]:
@@ -63,10 +63,9 @@ as_of_option = option("--as-of", metavar="DATE", help="What was valid then, e.g.
 
 def new_memory_options(function: Any) -> Any:
     """The options `--tags`, `--scope` and `--source` of a memory to be written."""
-    function = option("--source", default="manual", help="Where it comes from.")(function)
+    source = option("--source", default="manual", help="Where it comes from.")
     scope = option("--scope", type=Names("text", "scope"), default=GLOBAL, help="global or agent:NAME.")
-    function = scope(function)
-    return tags_option("Tags, separated by commas.")(function)
+    return tags_option("Tags, separated by commas.")(scope(source(function)))
 
 
 def content_from(words: tuple[str, ...], **checked: Text) -> str:
@@ -94,9 +93,8 @@ def write(call: Invocation, *words: str, category: Text, **new: Any) -> None:
         kind = "inbox" if note.phase == INBOX else f"{note.category}/organized"
         said = f"Created {kind} memory: {note.id}"
         if note.expires is not None and output.is_terminal():
-            said += (
-                f"\nArchived on {_local(note.expires, memory.settings.zone)[:10]} unless read, sorted or pinned before."
-            )
+            day = _local(note.expires, memory.settings.zone, "%Y-%m-%d")
+            said += f"\nArchived on {day} unless read, sorted or pinned before."
         call.answer(said, memory=record(memory, note, note.content))
 
 
@@ -121,11 +119,8 @@ def supersede(call: Invocation, ref: str, *words: str, valid_from: Text) -> None
             new = Draft(content_from(words), scope=old.scope, tags=old.tags, **place)
         before, after = memory.supersede(old, new, valid_from=valid_from)
         said = f"{after.id} supersedes {before.id[:8]}, valid until {before.header['valid_until']}"
-        call.answer(said, old=_place(before), new=_place(after))
-
-
-def _place(note: Note | NoteInfo) -> dict[str, str]:
-    return {key: getattr(note, key) for key in _PLACE}
+        ends = [{key: getattr(note, key) for key in _PLACE} for note in (before, after)]
+        call.answer(said, old=ends[0], new=ends[1])
 
 
 @command("read", "ID...", keys=("memory", "provenance"), example="memory read 5a1f notes/Plan.md")
@@ -332,8 +327,7 @@ def edit(call: Invocation, ref: str) -> None:
         try:  # its output never mixes with the JSON document
             ended = subprocess.run([*command, str(file)], check=False, stdout=2 if call.json else None).returncode
         except OSError as error:
-            why = f"cannot run {command[0]}: {error.strerror}; set EDITOR to another editor"
-            raise Failure(why) from None
+            raise Failure(f"cannot run {command[0]}: {error.strerror}; set EDITOR to another editor") from None
         after = file.read_bytes() if file.exists() else before
         if ended:
             done = "nothing was changed" if after == before else "nothing was written"
@@ -349,6 +343,7 @@ def edit(call: Invocation, ref: str) -> None:
             raise Failure("the text is empty; nothing was written. To remove the note: memory delete")
         from commonplace.note.edit import Rewrite
 
+        del call.settings  # they may have changed meanwhile
         with call.memory() as memory:
             written = memory.edit((note.project, note.path), Rewrite(text), checksum=note.checksum).note
     except CommonplaceError as error:

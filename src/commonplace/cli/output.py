@@ -75,7 +75,7 @@ def text(content: str, *, as_json: bool = False, painted: bool = False, paged: b
     terminal nothing in it acts: control characters, bidi marks and the like are shown as escapes, those of JSON
     `as_json`; but for what is `painted`, whose cells are clean. A pipe or file gets the text as it is. Raises Failure,
     BrokenPipeError."""
-    if sys.stdout is not None and sys.stdout.isatty():
+    if is_terminal():
         content = content if painted else visible(content, json_escape) if as_json else visible(content)
         if paged and sys.stdin is not None and sys.stdin.isatty() and _page(content):
             return
@@ -110,10 +110,9 @@ def fit(text: str, columns: int) -> str:
     return "".join(kept) + "…"
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]], styles: Sequence[str] = ("id", "kind")) -> list[str]:
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Lines of a table as wide as the terminal, columns by the width of their characters; the last one is cut to what
-    the others leave. `styles`: those of the first columns. Control characters are shown as they are in no text, so no
-    cell can move the cursor."""
+    the others leave. Control characters are shown as they are in no text, so no cell can move the cursor."""
     import shutil  # 6 ms
 
     cells = [[one_line(cell) for cell in row] for row in rows]
@@ -127,8 +126,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], styles: Sequence[s
     lines = [paint(_GAP.join(padded(head)).rstrip(), "head")]
     for row in cells:
         shown = [*padded(row)[:-1], fit(row[-1], max(room, _LEAST))]
-        painted = [paint(cell, style) for cell, style in zip(shown, styles, strict=False)]
-        lines.append(_GAP.join([*painted, *shown[len(painted) :]]))
+        lines.append(_GAP.join([paint(shown[0], "id"), paint(shown[1], "kind"), *shown[2:]]))
     return lines
 
 

@@ -119,7 +119,7 @@ _GRAPH_VARIABLES = ("THOUGHTBOX_MEMORY_PATH", "MEMORY_FILE_PATH")
 _THOUGHTBOX_FILE = ".thoughtbox/memory.jsonl"
 
 
-def graph_file(option: str | None, like: str | None, configured: str | None) -> Path | None:
+def graph_file(configured: str | None, option: str | None = None, like: str | None = None) -> Path | None:
     """The graph file to serve (contract 002, 8); None: the notes of project `graph`. The first of the option, the two
     variables, the configuration; then thoughtbox's file in the working folder, which must exist unless that server is
     stood in for."""

@@ -38,7 +38,7 @@ def limit_option(default: int) -> Callable[..., Any]:
     return option("--limit", type=Number(), default=default, help="How many at most; 0 = all.")
 
 
-phase_option = option("--phase", type=Names("phase", lambda: PHASES), help="inbox, organized or archived.")
+phase_option = option("--phase", type=Names("phase", lambda _: PHASES), help="inbox, organized or archived.")
 archived_flag = flag("--archived", "Only archived memories.")
 _by_option = option("--by", metavar="WHO", help="Only written by: owner, an agent's name, import, web, file.")
 _client_option = option("--client", help="Only written with this program: cli, socket, an MCP client's name ...")

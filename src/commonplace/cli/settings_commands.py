@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +13,10 @@ import click
 from commonplace import config as settings_file
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import Failure
-from commonplace.cli.syntax import Usage, command, flag, group
+from commonplace.cli.syntax import Usage, command, flag, group, stored
 from commonplace.config import ConfigKey, keys
 from commonplace.errors import ConfigError, choices
+from commonplace.note.model import BUILT_IN_PROJECTS
 from commonplace.query import split_list
 
 if TYPE_CHECKING:
@@ -42,14 +41,14 @@ def _key(name: str) -> ConfigKey:
     raise Failure(f'unknown setting "{name}"', hint=choices(name, [each.name for each in keys()], "Settings"))
 
 
-def _offered(context: click.Context, given: Sequence[str]) -> list[str]:
-    return [] if given else [f"{each.name}\t{each.meaning}" for each in keys() if "{" not in each.name]
+def _offered(_: object) -> list[str]:
+    return [f"{each.name}\t{each.meaning}" for each in keys() if "{" not in each.name]
 
 
 def _settings(call: Invocation) -> Settings:
     """The settings; for a file that cannot be read the defaults, so that it can be mended."""
     try:
-        return call.settings()
+        return call.settings
     except ConfigError:
         return settings_file.load(call.home, call.config, unread=True)
 
@@ -138,15 +137,8 @@ project = group("project", "settings_commands", "add list remove default",
                 "Add folders of notes or graph files as projects, list them, take them off the list.")  # fmt: skip
 
 
-def _names(context: click.Context, given: Sequence[str], *, built_in: bool = True) -> list[str]:
-    """Project names for the shell to offer; reads the configuration, opens nothing."""
-    from commonplace.note.model import BUILT_IN_PROJECTS
-
-    try:
-        added = list((context.find_object(Invocation) or Invocation()).settings().projects)
-    except ConfigError:
-        added = []
-    return [] if given else [*(BUILT_IN_PROJECTS if built_in else ()), *added]
+def _removable(context: click.Context) -> list[str]:
+    return [each for each in stored(context, "project") if each not in BUILT_IN_PROJECTS]
 
 
 def _rows(memory: Memory, *projects: Project) -> list[dict[str, Any]]:
@@ -204,7 +196,7 @@ def project_list(call: Invocation) -> None:
         call.table(head, cells if call.on_terminal else [head, *cells], form="{:<12} {:>6} {}")
 
 
-@command("remove", "NAME", keys={"project": _PROJECT_KEYS}, complete=partial(_names, built_in=False),
+@command("remove", "NAME", keys={"project": _PROJECT_KEYS}, complete=_removable,
          example="memory project remove work")  # fmt: skip
 def project_remove(call: Invocation, name: str) -> None:
     """Take a project off the list. Its files stay."""
@@ -213,7 +205,7 @@ def project_remove(call: Invocation, name: str) -> None:
         call.answer(f"Removed project {memory.remove_project(name).name}", project=row)
 
 
-@command("default", "NAME", keys={"project": _PROJECT_KEYS}, complete=_names, example="memory project default work")
+@command("default", "NAME", keys={"project": _PROJECT_KEYS}, complete="project", example="memory project default work")
 def project_default(call: Invocation, name: str) -> None:
     """Make NAME the default project: where new notes go."""
     with call.memory() as memory:

@@ -20,7 +20,9 @@ from commonplace.cli.invocation import COMPLETE_VARIABLE, Invocation
 from commonplace.cli.output import Failure
 from commonplace.errors import near
 
-Completion = Callable[[click.Context, Sequence[str]], Sequence[str]]
+Values = Callable[[click.Context], Sequence[str]] | str
+"""What a shell is offered, each with a tab and a preview if there is one: the values, or the kind of those the home may
+know (see engine/completion.py), "" for none."""
 Keys = Sequence[str] | Mapping[str, Sequence[str]]
 Text = str | None
 """The value of an option without a default."""
@@ -68,8 +70,6 @@ class Moment(click.ParamType):
     name = "iso"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
-        if isinstance(value, datetime):
-            return value
         try:
             moment = datetime.fromisoformat(value.strip())
             moment.astimezone(UTC)
@@ -79,10 +79,9 @@ class Moment(click.ParamType):
 
 
 class Names(click.ParamType):
-    """One name of several, called `name` in the help; not checked here, only offered to the shell: `values`, or those
-    of a kind that the home may know (tags, scopes, projects, ...; see engine/completion.py)."""
+    """One name of several, called `name` in the help; not checked here, only offered to the shell."""
 
-    def __init__(self, name: str, values: Callable[[], Sequence[str]] | str):
+    def __init__(self, name: str, values: Values):
         self.name = name
         self._values = values
 
@@ -90,7 +89,7 @@ class Names(click.ParamType):
         from click.shell_completion import CompletionItem
 
         before, comma, last = incomplete.rpartition(",") if self.name in ("list", "A,B") else ("", "", incomplete)
-        values = stored(ctx, self._values, last) if isinstance(self._values, str) else self._values()
+        values = stored(ctx, self._values, last) if isinstance(self._values, str) else self._values(ctx)
         return [
             CompletionItem(f"{before}{comma}{value}", help=text or None)
             for value, _, text in (each.partition("\t") for each in values)
@@ -105,7 +104,7 @@ def stored(ctx: click.Context, kind: str, prefix: str = "") -> list[str]:
 
     invocation = ctx.find_object(Invocation) or Invocation()
     try:
-        return offers(invocation.settings(), kind, prefix, invocation.caller)
+        return offers(invocation.settings, kind, prefix, invocation.caller)
     except CommonplaceError:
         return []
 
@@ -118,12 +117,12 @@ def _invalid(value: object, param: click.Parameter | None, why: str) -> Usage:
 class PositionalWords(click.Argument):
     """All positional arguments of a command; a wrong number of them is reported in the contract's words."""
 
-    def __init__(self, names: Sequence[str], complete: Completion | None = None):
+    def __init__(self, names: Sequence[str], first: Values | None = None):
         super().__init__(["words"], nargs=-1, required=False, type=click.UNPROCESSED)
         self.names = names
         self.least = sum(1 for name in names if not name.startswith("["))
         self.most = None if names and names[-1].rstrip("]").endswith("...") else len(names)
-        self._complete = complete
+        self._first = first
 
     def make_metavar(self, ctx: click.Context | None = None) -> str:
         return " ".join(self.names)
@@ -139,15 +138,14 @@ class PositionalWords(click.Argument):
         raise Usage(f"accepts {number} arg(s), received {count}", ctx)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
-        given = ctx.params.get("words") or ()
-        name = self.names[min(len(given), len(self.names) - 1)].strip("[.]") if self.names else ""
-        if self._complete is not None:
-            values = self._complete(ctx, given)
-        elif name in _OFFERED and (self.most is None or len(given) < self.most):
-            values = stored(ctx, _OFFERED[name], incomplete)
-        else:
-            values = []
-        return Names("word", lambda: values).shell_complete(ctx, self, incomplete)
+        count = len(ctx.params.get("words") or ())
+        if self.most is not None and count >= self.most:
+            return []
+        name = self.names[min(count, len(self.names) - 1)]
+        values: Values = _OFFERED.get(name.strip("[.]"), "")
+        if self._first is not None and name == self.names[0]:
+            values = self._first
+        return Names("word", values).shell_complete(ctx, self, incomplete) if values else []
 
 
 def _keep(ctx: click.Context, param: click.Parameter, value: Any) -> None:
@@ -211,12 +209,10 @@ class _Documented(click.Command):
 class Command(_Documented):
     """A command whose callback gets the invocation, then its positional arguments, then its options. `keys` are those
     of its JSON document after `schema`, each with the keys of the objects in it; empty when the command prints its
-    output itself. `now`: takes `--now`. `own_agent`: has an option `--agent` of its own. `example`: a line of the
-    shell, shown in the help."""
+    output itself. `complete`: what the shell is offered for the first argument. `now`: takes `--now`. `own_agent`: has
+    an option `--agent` of its own. `example`: a line of the shell, shown in the help."""
 
-    def __init__(
-        self, name: str, words: Sequence[str], keys: Keys = (), complete: Completion | None = None, **more: Any
-    ):
+    def __init__(self, name: str, words: Sequence[str], keys: Keys = (), complete: Values | None = None, **more: Any):
         self.takes_now, own_agent = more.pop("now", False), more.pop("own_agent", False)
         self.example: str = more.pop("example", "")
         super().__init__(name, context_settings=dict(_HELP_NAMES), **more)
@@ -326,8 +322,8 @@ def group(name: str, module: str, commands: str, help: str) -> Group:
 
 
 def command(name: str, *words: str, **more: Any) -> Callable[..., Command]:
-    """Make the decorated function the command `name`, with its docstring as the help. `words`: see Words. `keys`, `now`
-    and `own_agent`: see Command. `complete` offers values for the positional arguments."""
+    """Make the decorated function the command `name`, with its docstring as the help. `words`: its positional
+    arguments. The rest: see Command."""
     return click.command(name, cls=Command, words=words, **more)
 
 
@@ -378,10 +374,7 @@ def usage_hint(error: click.UsageError) -> str:
     return hint + (f"\nDid you mean {' or '.join(dict.fromkeys(guesses))}?" if guesses else "")
 
 
-@command(
-    "completion", "SHELL", keys=("shell", "script"), complete=lambda _, given: () if given else _SHELLS,
-    example="memory completion zsh",
-)  # fmt: skip
+@command("completion", "SHELL", keys=("shell", "script"), complete=lambda _: _SHELLS, example="memory completion zsh")
 def completion(call: Invocation, shell: str) -> None:
     """Print the completion script for a shell: bash, zsh or fish.
 

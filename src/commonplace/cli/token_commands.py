@@ -17,7 +17,7 @@ _KEYS = ("id", "name", "begins", "scope", "projects", "agent", "member", "expire
 _SPACE_KEYS = ("name", "home", "members")
 _ROW = "{:<8} {:<16} {:<11} {:<6} {:<12} {:<10} {:<10} {:<8} {}"
 _SPACE_ROW = "{:<16} {:<30} {}"
-_SCOPES = Names("scope", lambda: ("read", "write", "admin"))
+_SCOPES = Names("scope", lambda _: ("read", "write", "admin"))
 
 token = group("token", "token_commands", "add list revoke",
               "Make, list and revoke the tokens with which callers reach the memory over HTTP.")  # fmt: skip
@@ -26,13 +26,11 @@ space = group("space", "token_commands", "add list remove member",
 
 
 def _access(call: Invocation) -> Access:
-    from commonplace import clock
     from commonplace.serve.auth import Access
 
     if call.caller is not None:
         raise Failure("only the owner gives access; run this without an agent's name")
-    now = call.now
-    return Access(call.settings().home, clock.now if now is None else lambda: now)
+    return Access(call.settings.home, call.clock)
 
 
 def _row(each: StoredToken, access: Access) -> dict[str, Any]:

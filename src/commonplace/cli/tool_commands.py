@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager, closing, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from commonplace.faces.kv import JsonFolder
 
 
-def _toolsets() -> tuple[str, ...]:
+def _toolsets(_: object) -> tuple[str, ...]:
     from commonplace.faces import TOOLSETS
 
     return TOOLSETS
@@ -35,13 +35,13 @@ def _toolsets() -> tuple[str, ...]:
 
 _TOOLSET_NAMES = Names("list", _toolsets)
 _CALL = 'memory call read_note \'{"identifier": "notes/Plan"}\''
-_FORM = Names("json", lambda: ("json",))
+_FORM = Names("json", lambda _: ("json",))
 _SERVERS = "Stand in for another server: anthropic, basic-memory, server-memory, thoughtbox, memory-bank, agent-memory."
 
 
 @command("mcp", example="memory mcp --tools memory,notes,graph")
 @option("--tools", type=_TOOLSET_NAMES, help="Toolsets to serve, separated by commas [memory,notes]; or all.")
-@option("--as", "as_", type=Names("preset", lambda: tuple(presets.PRESETS)), help=_SERVERS)
+@option("--as", "as_", type=Names("preset", lambda _: presets.PRESETS), help=_SERVERS)
 @option("--project", metavar="NAME", help="With --as basic-memory: every call is about this project.")
 @option("--graph-file", metavar="FILE", help="The knowledge graph's file [the notes of project graph].")
 def mcp(call: Invocation, *, tools: Text, as_: Text, project: Text, graph_file: Text) -> int:
@@ -59,13 +59,13 @@ def mcp(call: Invocation, *, tools: Text, as_: Text, project: Text, graph_file: 
     chosen = presets.preset(as_, environ) if as_ else presets.Preset(tuple(split_list(tools)) or DEFAULT_TOOLSETS)
     if as_ and tools is not None:
         chosen = replace(chosen, tools=tuple(dict.fromkeys((*chosen.tools, *split_list(tools)))))
-    settings, agent = call.settings(), call.caller
+    settings, agent = call.settings, call.caller
     if chosen.default_project is not None:
         settings = replace(settings, default_project=chosen.default_project)
 
     file = None
     if "graph" in chosen.tools or "all" in chosen.tools:
-        file = presets.graph_file(graph_file, chosen.like, settings.graph_file)
+        file = presets.graph_file(settings.graph_file, graph_file, chosen.like)
     projects: dict[str, str | os.PathLike[str]] = {**chosen.projects}
     projects |= presets.graph_project(file, {**settings.projects, **chosen.projects})
     folder = chosen.json_folder or presets.json_folder()
@@ -94,16 +94,13 @@ def mcp(call: Invocation, *, tools: Text, as_: Text, project: Text, graph_file: 
         return run_stdio(opened, served, name=chosen.name, version=__version__, agent=agent, clients=settings.agents)
 
 
-@contextmanager
-def _entries(folder: str | None) -> Iterator[JsonFolder | None]:
+def _entries(folder: str | None) -> AbstractContextManager[JsonFolder | None]:
     """The folder of JSON files with the key-value entries, if there is one; closed at the end."""
     if folder is None:
-        yield None
-        return
+        return nullcontext()
     from commonplace.faces.kv import JsonFolder
 
-    with closing(JsonFolder(folder)) as entries:
-        yield entries
+    return closing(JsonFolder(folder))
 
 
 def _graphs(file: Path | None) -> Callable[[Memory, str], Graph] | None:
@@ -115,13 +112,13 @@ def _graphs(file: Path | None) -> Callable[[Memory, str], Graph] | None:
     return opener(file)
 
 
-def _tool_names(context: click.Context, given: Sequence[str]) -> list[str]:
+def _tool_names(context: click.Context) -> list[str]:
     """Tool names for the shell to offer."""
     from commonplace.faces import TOOLS, TOOLSETS, expand
 
     with suppress(InvalidInput):
         wanted = expand(split_list(context.params.get("tools")) or TOOLSETS)
-        return [] if given else list(dict.fromkeys(tool for each in wanted for tool in TOOLS[each].split()))
+        return list(dict.fromkeys(tool for each in wanted for tool in TOOLS[each].split()))
     return []
 
 
@@ -135,7 +132,7 @@ def call(run: Invocation, tool: str, given: str = "{}", *, tools: Text) -> int:
     from commonplace.faces import TOOLS, TOOLSETS, expand, registry
     from commonplace.faces.hooks import Hooks
 
-    settings = run.settings()
+    settings = run.settings
     names = expand(split_list(tools) or TOOLSETS)
     having = [name for name in names if tool in TOOLS[name].split()]
     if not having:
@@ -144,7 +141,7 @@ def call(run: Invocation, tool: str, given: str = "{}", *, tools: Text) -> int:
         raise Failure(f"tool not found: {tool}", "not_found", hint)
     if len(having) > 1:
         raise Failure(f"tool {tool} is in several toolsets: {', '.join(having)}; choose one with --tools")
-    file = presets.graph_file(None, None, settings.graph_file) if having == ["graph"] else None
+    file = presets.graph_file(settings.graph_file) if having == ["graph"] else None
     folder = presets.json_folder() if having == ["kv"] else None
     try:
         arguments = json.loads(text_from((given,)))
@@ -185,7 +182,7 @@ def agent(call: Invocation, *, prompt: Text, file: Text, form: str, list_tools: 
         from commonplace.faces import registry
         from commonplace.faces.agent.session import tool_list
 
-        output.json_value(tool_list(registry(toolsets, call.settings())))
+        output.json_value(tool_list(registry(toolsets, call.settings)))
         return 0
     from commonplace.faces.agent.session import Session
 

@@ -46,7 +46,8 @@ class Editor(ABC):
 
     @abstractmethod
     def drop(self, text: str, path: Sequence[str], name: Name, hint: Hint | None = None) -> str:
-        """The text without the member; with the hint of `put`, without what that made besides. Raises Unsure."""
+        """The text without the member, which is there; with the hint of `put`, without what that made besides. Raises
+        Unsure."""
 
 
 @dataclass(slots=True)
@@ -159,8 +160,8 @@ class MarkdownEditor(Editor):
         return text + gap + block, Hint(inner=gap)
 
     def drop(self, text: str, path: Sequence[str], name: Name, hint: Hint | None = None) -> str:
-        if (found := _block(name).search(text)) is None:
-            return text
+        found = _block(name).search(text)
+        assert found is not None
         return text[: found.start()].removesuffix((hint and hint.inner) or "") + text[found.end() :]
 
 

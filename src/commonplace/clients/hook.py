@@ -96,9 +96,8 @@ def served(memory: Memory, params: dict[str, Any]) -> dict[str, str]:
 
 def answer(memory: Memory, event: HookEvent) -> str:
     """Do what `event` asks for, and return what the client is to be answered."""
-    from commonplace.clients.hook_context import at_start, for_prompt
+    from commonplace.clients.hook_context import SessionFile, at_start, for_prompt
     from commonplace.clients.hook_events import CLIENTS, PROMPT, START, reply_of
-    from commonplace.clients.hook_session import SessionFile
     from commonplace.store.layout import Layout
 
     known = CLIENTS[event.client]

@@ -13,9 +13,8 @@ import stat
 from collections.abc import Iterator
 from typing import Any
 
-from commonplace.clients.hook_context import own_words, project_names, without_fenced
+from commonplace.clients.hook_context import SessionFile, cut, own_words, project_names, without_fenced
 from commonplace.clients.hook_events import HookEvent
-from commonplace.clients.hook_session import SessionFile
 from commonplace.engine import Memory
 from commonplace.note.links import slug
 from commonplace.note.model import CATEGORY_PROJECT, INBOX, TRACE_PROJECT, Draft
@@ -36,6 +35,7 @@ _HEAD, _TAIL = 64_000, 256_000
 _PROMPT, _ANSWER, _COMMAND = 300, 1_000, 120
 _EDITS = ("Edit", "Write", "MultiEdit", "NotebookEdit", "edit", "write", "replace", "write_file")
 _COMMANDS = ("Bash", "shell", "exec_command", "run_shell_command", "bash", "local_shell")
+_TEXTS, _NOT_SAID = ("text", "input_text", "output_text"), ("<", "Caveat:", "# AGENTS.md")
 _PATCHED = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.M)
 
 
@@ -97,20 +97,35 @@ def checkpoint(memory: Memory, event: HookEvent, session: SessionFile) -> None:
 
 
 def _line(text: str, most: int) -> str:
-    text = " ".join(visible(text).split())
-    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
+    return cut(" ".join(visible(text).split()), most)
 
 
 def _seen(transcript: str) -> tuple[list[str], list[str], list[str], list[str]]:
     """What the transcript's beginning and end show: prompts, answers, files, commands."""
     prompts, answers, files, commands = list[str](), list[str](), list[str](), list[str]()
     for entry in _entries(transcript):
-        for role, said in _said(entry):
-            if role == "user" and said.strip() and not said.lstrip().startswith(("<", "Caveat:", "# AGENTS.md")):
+        message = entry.get("message", entry.get("payload"))  # of Claude Code, of Codex
+        if not isinstance(message, dict):
+            continue
+        content = message.get("content")
+        content = [{"type": "text", "text": content}] if isinstance(content, str) else content
+        parts = [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
+
+        for said in (str(part.get("text", "")) for part in parts if part.get("type") in _TEXTS):
+            if message.get("role") == "user" and said.strip() and not said.lstrip().startswith(_NOT_SAID):
                 prompts.append(said)
-            elif role == "assistant" and said.strip():
+            elif message.get("role") == "assistant" and said.strip():
                 answers.append(said)
-        for name, given in _calls(entry):
+        for part in (message, *parts):
+            if not isinstance(name := part.get("name"), str):
+                continue
+            given = part.get("input", part.get("arguments"))
+            if isinstance(given, str) and part.get("type") == "function_call":
+                try:
+                    given = json.loads(given)
+                except ValueError:
+                    continue
+            given = given if isinstance(given, dict) else {"input": given}
             path = given.get("file_path") or given.get("path") or given.get("notebook_path")
             command = given.get("command") or given.get("cmd")
             if name in _EDITS and isinstance(path, str):
@@ -142,34 +157,3 @@ def _entries(path: str) -> Iterator[dict[str, Any]]:
             continue  # a line that was cut, or none of JSON
         if isinstance(entry, dict) and not entry.get("isMeta") and not entry.get("isSidechain"):
             yield entry
-
-
-def _message(entry: dict[str, Any]) -> dict[str, Any]:
-    """What an entry of Claude Code (`message`) or Codex (`payload`) is about."""
-    message = entry.get("message", entry.get("payload"))
-    return message if isinstance(message, dict) else {}
-
-
-def _said(entry: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    message = _message(entry)
-    role, content = message.get("role"), message.get("content")
-    if isinstance(content, str):
-        yield str(role), content
-    for part in content if isinstance(content, list) else ():
-        if isinstance(part, dict) and part.get("type") in ("text", "input_text", "output_text"):
-            yield str(role), str(part.get("text", ""))
-
-
-def _calls(entry: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    message = _message(entry)
-    content = message.get("content")
-    for part in [message, *(content if isinstance(content, list) else ())]:
-        if not isinstance(part, dict) or not isinstance(part.get("name"), str):
-            continue
-        given = part.get("input", part.get("arguments"))
-        if isinstance(given, str) and part.get("type") == "function_call":
-            try:
-                given = json.loads(given)
-            except ValueError:
-                continue
-        yield part["name"], given if isinstance(given, dict) else {"input": given}

@@ -1,6 +1,7 @@
 """What a session is told without having asked: at its start, and for a prompt (docs/hooks.md).
 
 It stands between marks that say that it is data. Every line of a note is one line here, with its day and address.
+What a session was given already is known from a small file of its own in the home.
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import datetime, timedelta
+from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
 from commonplace.clients.hook_events import HookEvent
-from commonplace.clients.hook_session import SessionFile
+from commonplace.clock import parse_stamp, stamp
 from commonplace.engine import Memory
 from commonplace.engine.memory_rows import contents
 from commonplace.index.rows import Hit, NoteInfo
@@ -22,6 +24,7 @@ from commonplace.note.model import CATEGORY_PROJECT, KV_PROJECT, TRACE_PROJECT
 from commonplace.note.reminder import CATEGORY as REMINDERS
 from commonplace.note.reminder import Reminder
 from commonplace.query import Query
+from commonplace.store.files import make_private, open_own
 from commonplace.text.neutral import flat, visible
 from commonplace.text.tokens import is_cjk
 
@@ -45,6 +48,13 @@ _LINE = 220
 _SOON = timedelta(hours=24)
 _DONE = frozenset(("done", "closed", "cancelled", "canceled", "completed"))
 
+_FILES_KEPT = 200
+"""Files of sessions that are kept, the newest."""
+_FILE_KEPT_FOR = timedelta(days=30)
+_FILE_BYTES = 64_000
+"""Bytes of a file; a session that reaches it is given nothing more."""
+_LOOKED_AT = 20
+
 
 class Told(NamedTuple):
     """A text for a client's context, and the ids of the notes in it."""
@@ -57,6 +67,11 @@ def tokens_in(text: str) -> int:
     """About how many tokens `text` has, rather too many: 4 characters each, a Chinese or Japanese one by itself."""
     wide = 0 if text.isascii() else sum(map(is_cjk, text))
     return wide + (len(text) - wide + 3) // 4
+
+
+def cut(text: str, most: int) -> str:
+    """`text`, with an ellipsis if it has more than so many characters."""
+    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
 
 
 def without_fenced(text: str) -> str:
@@ -148,6 +163,80 @@ def _repository(cwd: str) -> Path | None:
     return None
 
 
+class SessionFile:
+    """What is known of `session` of `client`: its file, which may be deleted at any time, has lines `saw TIME`, until
+    when the client was told what others added, `note ID` for a note put into its context, and `text HASH` for a line
+    of what was. `notes` are ids, `saw` a time or None, `is_known` whether it has begun before, `is_full` whether it
+    was given as much as a session is."""
+
+    def __init__(self, folder: Path, client: str, session: str):
+        self._folder, self._prefix = folder, f"{client}-"
+        self.path = folder / f"{client}-{sha256(session.encode('utf-8', 'replace')).hexdigest()[:20]}"
+        rows = _rows(self.path)
+        self.is_known = bool(rows)
+        self.notes = {value for word, value in rows if word == "note"}
+        self._texts = {value for word, value in rows if word == "text"}
+        self.saw = _saw(rows)
+        self.is_full = self.is_known and os.path.getsize(self.path) >= _FILE_BYTES
+
+    def last_seen(self) -> datetime | None:
+        """Until when this client was told what others added, in whatever session."""
+        found = sorted(self._folder.glob(f"{self._prefix}*"), key=_changed, reverse=True)[:_LOOKED_AT]
+        return max(filter(None, (_saw(_rows(path)) for path in found)), default=None)
+
+    def add(self, *, saw: datetime | None = None, notes: Iterable[str] = (), text: str = "") -> None:
+        """Note what the session is given now. Raises OSError."""
+        make_private(self._folder)
+        lines = [f"saw {stamp(saw)}"] if saw else []
+        lines += [f"note {each}" for each in notes]
+        lines += [f"text {each}" for each in dict.fromkeys(map(_hash, text.splitlines())) if each]
+        self.notes.update(notes)
+        with os.fdopen(open_own(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT), "wb", 0) as file:
+            file.write("".join(f"{line}\n" for line in lines).encode())
+
+    def without_given(self, text: str) -> str:
+        """`text` without the lines that came from here."""
+        return "\n".join(line for line in text.splitlines() if not (_hash(line) and _hash(line) in self._texts))
+
+    def sweep(self, now: datetime) -> None:
+        """Remove the files of old sessions."""
+        found = sorted(self._folder.glob("*-*"), key=_changed, reverse=True)
+        oldest = (now - _FILE_KEPT_FOR).timestamp()
+        for at, path in enumerate(found):
+            if at >= _FILES_KEPT or _changed(path) < oldest:
+                path.unlink(missing_ok=True)
+
+
+def _changed(path: Path) -> float:
+    with suppress(OSError):
+        return path.stat().st_mtime
+    return 0.0
+
+
+def _rows(path: Path) -> list[tuple[str, str]]:
+    try:
+        with os.fdopen(open_own(path, os.O_RDONLY), "rb") as file:
+            lines = file.read(2 * _FILE_BYTES).decode("ascii", "replace").splitlines()
+    except OSError:
+        return []
+    return [(word, value) for word, _, value in (line.partition(" ") for line in lines)]
+
+
+def _saw(rows: Iterable[tuple[str, str]]) -> datetime | None:
+    found = None
+    for word, value in rows:
+        if word == "saw":
+            with suppress(ValueError):
+                found = parse_stamp(value)
+    return found
+
+
+def _hash(line: str) -> str:
+    """Of a line long enough to tell where it comes from; list marks and blanks around it do not count."""
+    line = line.strip().lstrip("-*> ")
+    return sha256(line.encode("utf-8", "replace")).hexdigest()[:12] if len(line) >= 12 else ""
+
+
 class _Teller:
     """Collects lines within `tokens`, each note once and none of those known."""
 
@@ -156,17 +245,13 @@ class _Teller:
         self._lines: list[str] = []
         self.notes: list[str] = []
 
-    def say(self, line: str) -> bool:
-        """Add a line if there is room for it."""
-        if (size := tokens_in(line + "\n")) > self._room:
-            return False
-        self._room -= size
-        self._lines.append(line)
-        return True
+    def say(self, *lines: str) -> None:
+        self._room -= sum(tokens_in(line + "\n") for line in lines)
+        self._lines += lines
 
     def section(self, title: str, infos: Iterable[tuple[NoteInfo, str]], most: int) -> None:
         """Add the notes under a title, in at most so many tokens; each with what is said of it besides its text."""
-        left = max(0, self._room - most)
+        left, heads = max(0, self._room - most), [f"{title}:"] if title and f"{title}:" not in self._lines else []
         chosen = []
         for info, mark in infos:
             if info.id not in self._known and not self._memory.is_held_back(info):
@@ -175,14 +260,16 @@ class _Teller:
         bodies = contents(self._memory, [info for info, _ in chosen])
         for (info, mark), body in zip(chosen, bodies, strict=True):
             about = f"{(info.date or info.created)[:10]}, {flat(info.permalink)}{', ' + flat(mark) if mark else ''}"
-            line = _harmless(f"- ({about}) {_summary(info, body)}")
-            heading = f"{title}:" if title and title + ":" not in self._lines else ""
-            if self._room - tokens_in(f"{heading}\n{line}\n") < left:
+            text = " ".join(flat(line.strip()) for line in visible(body[: 3 * _LINE]).splitlines() if line.strip())
+            name = " ".join(flat(info.title).split())
+            if info.project != CATEGORY_PROJECT and not text.lstrip("# ").startswith(name):
+                text = f"{name}: {text}"
+            lines = [*heads, _harmless(f"- ({about}) {cut(text, _LINE)}")]
+            if self._room - sum(tokens_in(line + "\n") for line in lines) < left:
                 break
-            if heading:
-                self.say(heading)
-            self.say(line)
+            self.say(*lines)
             self.notes.append(info.id)
+            heads = []
 
     def text(self) -> str:
         return _fenced("\n".join(self._lines)) if self._lines else ""
@@ -195,14 +282,6 @@ def _fenced(text: str) -> str:
 def _harmless(text: str) -> str:
     """Text of notes without anything that could end our fence."""
     return _MARKS.sub(f"[{_TAG}]", text)
-
-
-def _summary(info: NoteInfo, body: str) -> str:
-    text = " ".join(flat(line.strip()) for line in visible(body[: 3 * _LINE]).splitlines() if line.strip())
-    title = " ".join(flat(info.title).split())
-    if info.project != CATEGORY_PROJECT and not text.lstrip("# ").startswith(title):
-        text = f"{title}: {text}"
-    return text if len(text) <= _LINE else f"{text[: _LINE - 1].rstrip()}…"
 
 
 def _due(memory: Memory, now: datetime) -> Iterator[tuple[NoteInfo, str]]:

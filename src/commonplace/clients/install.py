@@ -75,61 +75,65 @@ class Installer:
 
     def add(self, target: Target, *, replace: bool = False, dry_run: bool = False) -> FileChange:
         """Put the edits in. Raises Unsure when an entry of somebody else's has the name, unless `replace`."""
-        return self._change(target, lambda text, notes: self._added(target, text, notes, replace), dry_run)
+        editor = EDITORS[target.format]
+
+        def added(old: str | None, notes: dict[str, Any]) -> str | None:
+            text = old or ""
+            for each in target.edits:
+                there = editor.find(text, each.path, each.name)
+                value, known = each.value, {}
+                if there is not None:
+                    if each.kept or there == value:
+                        continue
+                    is_ours = _is_ours(each, there, notes)
+                    if isinstance(each.name, str) and not replace and not is_ours:
+                        taken = f'it has an entry "{each.name}" already that is not ours'
+                        raise Unsure(f"{taken} (--replace takes its place)")
+                    if table.shares_hooks(there, target.client.id):
+                        continue
+                    same_kind = bool(table.command_of(there)) == bool(table.command_of(value))
+                    if is_ours and isinstance(there, dict) and same_kind:
+                        value = {**there, **value}
+                    if value == there:
+                        continue
+                    known = notes.get(each.label, {})
+                text, hint = editor.put(text, each.path, each.name, value)
+                notes[each.label] = {
+                    "hint": known.get("hint", [*(hint if there is None else Hint())]), "value": value,
+                    "created": known.get("created", old is None),
+                    "folder": known.get("folder", not target.file.parent.exists()),
+                }  # fmt: skip
+            return text if text or old is not None else None
+
+        return self._change(target, added, dry_run)
 
     def remove(self, target: Target, *, replace: bool = False, dry_run: bool = False) -> FileChange:
-        """Take the edits out."""
-        return self._change(target, lambda text, notes: self._removed(target, text, notes, replace), dry_run)
+        """Take the edits out. Raises Unsure when the entry is somebody else's, unless `replace`."""
+        editor = EDITORS[target.format]
+
+        def removed(old: str | None, notes: dict[str, Any]) -> str | None:
+            if old is None:
+                return None
+            text, created = old, False
+            for each in reversed(target.edits):
+                note = notes.pop(each.label, {})
+                created = created or bool(note.get("created"))
+                there = editor.find(text, each.path, each.name)
+                if there is None or (each.kept and (not note or editor.find(text, (), "hooks") is not None)):
+                    continue
+                if isinstance(each.name, str) and not replace and not _is_ours(each, there, {each.label: note}):
+                    raise Unsure(f'its entry "{each.name}" is not ours (--replace takes it out nevertheless)')
+                if table.shares_hooks(there, target.client.id):
+                    raise Unsure(f"our hook for {each.label} stands in one group with another")
+                text = editor.drop(text, each.path, each.name, Hint(*note["hint"]) if note else None)
+            return None if created and not text.strip("\ufeff \t\r\n") else text
+
+        return self._change(target, removed, dry_run)
 
     def wrote(self, target: Target, value: Any) -> bool:
         """Whether `value` is what was last written into the file as the first of the edits."""
         notes = self._load().get(str(target.file), {})
         return bool(notes.get(target.edits[0].label, {}).get("value") == value)
-
-    def _added(self, target: Target, old: str | None, notes: dict[str, Any], replace: bool) -> str | None:
-        editor, text = EDITORS[target.format], old or ""
-        for each in target.edits:
-            there = editor.find(text, each.path, each.name)
-            if there is not None and (each.kept or there == each.value):
-                continue
-            value = each.value
-            if there is not None:
-                if isinstance(each.name, str) and not replace and not self._is_ours(each, there, notes):
-                    raise Unsure(f'it has an entry "{each.name}" already that is not ours (--replace takes its place)')
-                if table.shares_hooks(there, target.client.id):
-                    continue
-                if self._is_ours(each, there, notes) and isinstance(there, dict):
-                    same_kind = bool(table.command_of(there)) == bool(table.command_of(value))
-                    value = {**there, **value} if same_kind else value
-                if value == there:
-                    continue
-            text, hint = editor.put(text, each.path, each.name, value)
-            known = notes.get(each.label, {}) if there is not None else {}
-            kept = known.get("hint", [*(hint if there is None else Hint())])
-            created = known.get("created", old is None)
-            folder = known.get("folder", not target.file.parent.exists())
-            notes[each.label] = {"hint": kept, "value": value, "created": created, "folder": folder}
-        return text if text or old is not None else None
-
-    def _removed(self, target: Target, old: str | None, notes: dict[str, Any], replace: bool) -> str | None:
-        if old is None:
-            return None
-        editor, text, created = EDITORS[target.format], old, False
-        for each in reversed(target.edits):
-            note = notes.pop(each.label, {})
-            created = created or bool(note.get("created"))
-            there = editor.find(text, each.path, each.name)
-            if there is None or (each.kept and (not note or editor.find(text, (), "hooks") is not None)):
-                continue
-            if isinstance(each.name, str) and not replace and not self._is_ours(each, there, {each.label: note}):
-                raise Unsure(f'its entry "{each.name}" is not ours (--replace takes it out nevertheless)')
-            if table.shares_hooks(there, target.client.id):
-                raise Unsure(f"our hook for {each.label} stands in one group with another")
-            text = editor.drop(text, each.path, each.name, Hint(*note["hint"]) if note else None)
-        return None if created and not text.strip("\ufeff \t\r\n") else text
-
-    def _is_ours(self, edit: Edit, value: Any, notes: dict[str, Any]) -> bool:
-        return edit.is_ours(value) or notes.get(edit.label, {}).get("value") == value
 
     def _change(
         self, target: Target, change: Callable[[str | None, dict[str, Any]], str | None], dry_run: bool
@@ -190,6 +194,10 @@ class Installer:
         for old in sorted(self.folder.glob(f"{client}-[0-9]*"))[:-_BACKUPS]:
             old.unlink(missing_ok=True)
         return path
+
+
+def _is_ours(edit: Edit, value: Any, notes: dict[str, Any]) -> bool:
+    return edit.is_ours(value) or notes.get(edit.label, {}).get("value") == value
 
 
 def _read(file: Path) -> File | None:

@@ -52,8 +52,8 @@ class JsonEditor(Editor):
 
     def drop(self, text: str, path: Sequence[str], name: Name, hint: Hint | None = None) -> str:
         read = _read(text)
-        if (found := read.place(path, name)) is None:
-            return text
+        found = read.place(path, name)
+        assert found is not None
         made, inner = hint or Hint()
         while made and path and _is_alone(text, found[0]):
             *path, name = path

@@ -40,7 +40,7 @@ class TomlEditor(Editor):
     def put(self, text: str, path: Sequence[str], name: Name, value: Any) -> tuple[str, Hint]:
         assert isinstance(name, str)
         wanted, end, there = _load(text), newline(text), self.find(text, path, name)
-        _at(wanted, path).setdefault(name, {}).update(value)
+        _at(wanted, (*path, name)).update(value)
         if there is None:
             head = ".".join(_key(each) for each in (*path, name))
             block = end.join([f"[{head}]", *(f"{_key(key)} = {_inline(each)}" for key, each in value.items())])
@@ -59,8 +59,6 @@ class TomlEditor(Editor):
 
     def drop(self, text: str, path: Sequence[str], name: Name, hint: Hint | None = None) -> str:
         assert isinstance(name, str)
-        if self.find(text, path, name) is None:
-            return text
         wanted, end, whole = _load(text), newline(text), (*path, name)
         _table(text, whole)
         ours, spans = False, []
@@ -133,8 +131,10 @@ def _statements(text: str) -> Iterator[_TomlStatement]:
 
 def _keys(raw: str) -> tuple[str, ...] | None:
     """The path of a header, or the first key of a pair; None for what is not TOML."""
+    import tomllib  # 5 ms, which the help of all commands need not take
+
     try:
-        value: Any = _parsed(raw)
+        value: Any = tomllib.loads(raw)
     except (ValueError, RecursionError):
         return None
     found: list[str] = []
@@ -149,15 +149,11 @@ def _keys(raw: str) -> tuple[str, ...] | None:
     return tuple(found)
 
 
-def _parsed(text: str) -> dict[str, Any]:
-    import tomllib  # 5 ms, which the help of all commands need not take
-
-    return tomllib.loads(text)
-
-
 def _load(text: str) -> dict[str, Any]:
+    import tomllib
+
     try:
-        return _parsed(text.removeprefix(BOM))
+        return tomllib.loads(text.removeprefix(BOM))
     except (ValueError, RecursionError) as error:
         raise Unsure(f"it is not TOML: {error}") from None
 

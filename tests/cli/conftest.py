@@ -1,0 +1,29 @@
+"""What the tests of the command line share."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import commonplace
+
+PROGRAM = [sys.executable, "-m", "commonplace"]
+
+
+def environment(**more: str) -> dict[str, str]:
+    """The environment of a process that imports the package under test."""
+    return {**os.environ, "PYTHONPATH": str(Path(commonplace.__file__).parents[1]), **more}
+
+
+def run_process(*argv: str, env: dict[str, str] | None = None, **more: Any) -> subprocess.CompletedProcess[bytes]:
+    """Run a program of its own, and keep what it printed."""
+    return subprocess.run(argv, env=environment(**(env or {})), capture_output=True, timeout=60, **more)
+
+
+def tree(terminal: Any) -> dict[str, bytes]:
+    """The files of the home that are not the machine's own."""
+    files = (each for each in sorted(terminal.home.rglob("*")) if each.is_file())
+    return {str(each): each.read_bytes() for each in files if ".commonplace" not in each.parts}

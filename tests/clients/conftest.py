@@ -1,0 +1,38 @@
+"""What the tests of hooks share."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from commonplace import open_memory
+from commonplace.clients import hook
+from commonplace.clients.hook_events import PROMPT, HookEvent
+
+
+class Clock:
+    def __init__(self):
+        self.now = datetime(2026, 5, 7, 10, 0, tzinfo=UTC)
+
+    def __call__(self):
+        return self.now
+
+    def advance(self, **span):
+        self.now += timedelta(**span)
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def memory(tmp_path, clock):
+    with open_memory(tmp_path / "home", clock=clock, watch=False) as memory:
+        yield memory
+
+
+def ask(memory, prompt, session="s1", client="claude-code"):
+    """What a client gets for a prompt."""
+    return hook.answer(memory, HookEvent(client, PROMPT, "UserPromptSubmit", session, prompt=prompt))

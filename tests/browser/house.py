@@ -14,8 +14,7 @@ from pathlib import Path
 from commonplace import Draft, clock, open_memory
 from commonplace.clock import stamp
 from commonplace.jobs import reminders
-from commonplace.serve.auth import Access
-from commonplace.serve.page.session import PageVisitors
+from commonplace.serve.auth import Access, PageVisitors
 
 NOTES = {
     "Reading group": "The reading group meets on Tuesdays in room 4.",

@@ -36,7 +36,7 @@ def test_a_stranger_sees_nothing_and_changes_nothing(web):
         for path in (here, "/page/undo", "/page/inbox", "/page/leave", "/api/undo", "/api/note"):
             assert (await client.post(path, data={"do": "delete", "change": "1"})).status_code == 401, path
         assert (await client.get("/page/static/page.css")).status_code == 200
-        for name in ("../session.py", "%2e%2e/session.py", "..%2fsession.py", "/etc/passwd"):
+        for name in ("../visit.py", "%2e%2e/visit.py", "..%2fvisit.py", "/etc/passwd"):
             assert (await client.get(f"/page/static/{name}")).status_code == 404, name
         for code in ("", "x", "x" * 10_000, "\x00", "茶"):
             assert (await client.get("/page/enter", params={"code": code})).status_code == 401

@@ -18,12 +18,11 @@ from mcp.client.streamable_http import streamable_http_client
 
 from commonplace import open_memory
 from commonplace.faces import ALL, registry
-from commonplace.serve.auth import Access
+from commonplace.serve.auth import Access, PageVisitors
 from commonplace.serve.http import Homes, HttpServer, Place
 from commonplace.serve.mcp import ServerIdentity
 from commonplace.serve.oauth import oauth_routes
 from commonplace.serve.page.routes import page_routes
-from commonplace.serve.page.session import PageVisitors
 
 NEAR = "http://127.0.0.1:8377"
 FAR = "https://memory.example.org"

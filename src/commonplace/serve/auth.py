@@ -1,4 +1,5 @@
-"""Who may use the HTTP server: tokens, spaces with their members, and what OAuth gave out, in one small file.
+"""Who may use the HTTP server: tokens, spaces with their members, what OAuth gave out, and cookies of the page, in
+one small file.
 
 `.commonplace/access.json` of the home, mode 0600. Secrets are kept as SHA-256: they are 32 random bytes, so no slower
 hash is needed. Changes are made under a lock of their own, so the command and a running server share the file.
@@ -36,6 +37,8 @@ RATE, QUOTA = 600, 0
 """Calls a token may make in a minute, and in a day (0 = any number), unless it says otherwise."""
 ADMIN_TOOLS = frozenset({"create_memory_project", "delete_project"})
 """Tools that change what there is for others; a token needs the scope admin and no limit of projects."""
+CODE_LASTS, COOKIE_LASTS = timedelta(minutes=5), timedelta(days=7)
+"""How long the code of `memory page` is good, and the cookie of a browser that showed it."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
 _SHOWN = 8
 _TAKEN_AGENTS = ("owner", "manual", "import", "web", "file")
@@ -249,30 +252,27 @@ class Access:
         """A new space, its notes in a home of their own: `home`, else a folder of this one; where the notes of this one
         are in a database, in a space of the same. Raises InvalidInput, Exists, StorageError."""
         check_name(name, "space")
-        if (shared := shared_space(self._layout.root)) is not None:
-            if home is not None:
-                raise InvalidInput("the notes are in PostgreSQL, and so are those of its spaces; leave the folder out")
-            with self.changing() as rows:
-                if name in (spaces := rows.setdefault("spaces", {})):
-                    raise _exists(f"space exists: {name}")
-                spaces[name] = {"home": "", "database": f"{shared}.{name}", "members": {}}
-            return self.space(name)
+        shared = shared_space(self._layout.root)
+        if shared is not None and home is not None:
+            raise InvalidInput("the notes are in PostgreSQL, and so are those of its spaces; leave the folder out")
         place = home or self._layout.spaces / name
-        own = Path(os.path.realpath(self._layout.root))
-        real = Path(os.path.realpath(place))
+        own, real = (Path(os.path.realpath(each)) for each in (self._layout.root, place))
         if real == own or real in own.parents or (home is not None and own in real.parents):
             raise InvalidInput(f"{place} is or holds this home, or lies in it; choose another folder for the space")
         with self.changing() as rows:
             spaces = rows.setdefault("spaces", {})
             if name in spaces:
                 raise _exists(f"space exists: {name}")
-            if any(os.path.realpath(each["home"]) == str(real) for each in spaces.values()):
+            if shared is not None:
+                spaces[name] = {"home": "", "database": f"{shared}.{name}", "members": {}}
+            elif any(os.path.realpath(each["home"]) == str(real) for each in spaces.values()):
                 raise InvalidInput(f"{place} is the folder of another space; choose another one")
-            try:
-                make_private(place)
-            except OSError as error:
-                raise StorageError(str(place), reason(error)) from None
-            spaces[name] = {"home": str(place), "members": {}}
+            else:
+                try:
+                    make_private(place)
+                except OSError as error:
+                    raise StorageError(str(place), reason(error)) from None
+                spaces[name] = {"home": str(place), "members": {}}
         return self.space(name)
 
     def remove_space(self, name: str) -> Space:
@@ -370,6 +370,35 @@ class ShortSecrets:
             return None
         with self.changing() as own:
             return own[kind].pop(digest(secret), None)
+
+
+class PageVisitors:
+    """Who may look at the page: `memory page` gives out a code, good once and for minutes, and a browser that shows it
+    gets a cookie."""
+
+    def __init__(self, access: Access, clock: Clock = clocks.now):
+        self._secrets = ShortSecrets(access, "visitors", clock)
+
+    def new_code(self) -> str:
+        """A code to open the page with. Raises StorageError."""
+        return self._new("codes", CODE_LASTS)
+
+    def enter(self, code: str) -> str | None:
+        """The secret of a new cookie for who shows a code, which is over then; None for one that is not good."""
+        return None if self._secrets.take("codes", code) is None else self._new("cookies", COOKIE_LASTS)
+
+    def knows(self, secret: str) -> bool:
+        """Whether a cookie is good."""
+        return self._secrets.known("cookies", secret) is not None
+
+    def leave(self, secret: str) -> None:
+        """End a cookie."""
+        self._secrets.take("cookies", secret)
+
+    def _new(self, kind: str, lasts: timedelta) -> str:
+        secret, _ = new_secret("")
+        self._secrets.give(kind, secret, lasts)
+        return secret
 
 
 class Budgets:

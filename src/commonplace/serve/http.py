@@ -36,7 +36,7 @@ from commonplace import clock as clocks
 from commonplace.clock import Clock, waits_until
 from commonplace.errors import CommonplaceError, ConfigError, StorageError
 from commonplace.faces.tool import Registry
-from commonplace.serve.auth import ROLES, Access, AccessRefused, Budgets, Space, StoredToken, least_scope, may_use
+from commonplace.serve.auth import ROLES, Access, Budgets, Space, StoredToken, least_scope, may_use
 from commonplace.serve.mcp import Handlers, ServerIdentity, agent_of, client_text, server_of
 from commonplace.serve.metrics import Health, HomeState, Metrics
 from commonplace.serve.middleware import BODY_SECONDS, CALL, TOKEN, HostAndOrigin, RequestLog, RequestRefused, in_time
@@ -199,10 +199,6 @@ class AdmittedRequest:
 class _HttpHandlers(Handlers):
     """Requests of many callers, each with a memory of its own. Without a connection nobody can be told of changes."""
 
-    def by_request(self) -> dict[str, Any]:
-        handlers = super().by_request()
-        return {name: each for name, each in handlers.items() if "subscri" not in name}
-
     async def call(self, ctx: Any, params: Any) -> dict[str, Any]:
         if params.name not in self._registry.tools:
             return await super().call(ctx, params)
@@ -253,7 +249,7 @@ class HttpServer:
         security = self._place.security()
         pattern = "|".join(re.escape(each).replace(r":\*", r":\d+") for each in security.allowed_origins)
         endpoint = CORSMiddleware(
-            _Endpoint(self), allow_origin_regex=pattern, allow_methods=["POST"], allow_headers=_HEADERS,
+            self._answer, allow_origin_regex=pattern, allow_methods=["POST"], allow_headers=_HEADERS,
             expose_headers=["www-authenticate", "mcp-session-id", "retry-after"],
         )  # fmt: skip
         return Starlette(
@@ -305,6 +301,27 @@ class HttpServer:
             await self._served
         await asyncio.to_thread(self._threads.shutdown)
         await asyncio.to_thread(self.homes.close)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """The one address of MCP, of the home or of a space, as an ASGI application."""
+        request = Request(scope)
+        try:
+            if request.method != "POST":
+                why = "Send requests with POST; there are no streams or sessions here."
+                raise RequestRefused(405, why, allow="POST")
+            call = scope[CALL] = self.admitted(request)
+            manager = await self._manager(call)
+        except RequestRefused as refused:
+            return await refused.response(scope, receive, send)
+        except CommonplaceError as error:  # the home is in no state to answer anybody
+            _log.error("%s", error)
+            why = "The memory cannot be opened; its log says why."
+            return await RequestRefused(503, why).response(scope, receive, send)
+        try:
+            await manager.handle_request(scope, in_time(receive), send)
+        except TimeoutError:
+            why = f"The request did not come within {BODY_SECONDS:.0f} s."
+            await RequestRefused(408, why).response(scope, receive, send)
 
     def admitted(self, request: Request) -> AdmittedRequest:
         """The call a request makes, if it is let in. Raises RequestRefused."""
@@ -364,7 +381,7 @@ class HttpServer:
             _log.exception("A call failed")
             raise InternalError from None
 
-    async def manager(self, call: AdmittedRequest) -> StreamableHTTPSessionManager:
+    async def _manager(self, call: AdmittedRequest) -> StreamableHTTPSessionManager:
         """The SDK's server of the tools this caller may use."""
         key = (call.space.name if call.space else None, call.scope, bool(call.projects))
         async with self._turn:
@@ -394,37 +411,6 @@ def limited(registry: Registry, toolsets: Sequence[str], scope: str, is_limited:
         if each.name in toolsets
     ]
     return Registry([each for each in few if each.tools], registry.hooks)
-
-
-class _Endpoint:
-    """The one address of MCP, of the home or of a space."""
-
-    def __init__(self, server: HttpServer):
-        self._server = server
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope)
-        try:
-            if request.method != "POST":
-                raise RequestRefused(
-                    405, "Send requests with POST; there are no streams or sessions here.", allow="POST"
-                )
-            call = self._server.admitted(request)
-            scope[CALL] = call
-            manager = await self._server.manager(call)
-        except RequestRefused as refused:
-            return await refused.response(scope, receive, send)
-        except (AccessRefused, CommonplaceError) as error:  # the home is in no state to answer anybody
-            _log.error("%s", error)
-            return await RequestRefused(503, "The memory cannot be opened; its log says why.").response(
-                scope, receive, send
-            )
-        try:
-            await manager.handle_request(scope, in_time(receive), send)
-        except TimeoutError:
-            await RequestRefused(408, f"The request did not come within {BODY_SECONDS:.0f} s.").response(
-                scope, receive, send
-            )
 
 
 class _Uvicorn(uvicorn.Server):

@@ -117,7 +117,13 @@ class Grants:
         if client_id.startswith("https://"):
             try:
                 found = await asyncio.to_thread(self._documents.get, client_id)
-                return _from_document(client_id, found)
+                if found.get("client_id") != client_id:
+                    raise NoDocument("its client_id is another one")
+                client = _Client.model_validate(found | {"scope": " ".join(SCOPES), "client_secret": None})
+                if not client.redirect_uris or any(not may_redirect(str(each)) for each in client.redirect_uris):
+                    raise NoDocument("it has no redirect_uris that may be used")
+                client.token_endpoint_auth_method = "none"
+                return client
             except (NoDocument, ValidationError) as error:
                 _log.warning("client %s: %s", client_id[:200], error if isinstance(error, NoDocument) else "invalid")
                 return None
@@ -214,9 +220,7 @@ class Grants:
         }  # fmt: skip
         with self._access.changing() as rows:
             now = self._clock()
-            rows["grants"] = [
-                each for each in rows.get("grants", ()) if now < parse_stamp(each["refresh_expires"])
-            ]  # fmt: skip
+            rows["grants"] = [each for each in rows.get("grants", ()) if now < parse_stamp(each["refresh_expires"])]
             answer = self._renew(row, authorization_code.scopes[0])
             rows["grants"].append(row)
         return answer
@@ -294,17 +298,6 @@ class Grants:
         return token if (token.member in members if space else token.member is None) else None
 
 
-def _from_document(url: str, found: dict[str, Any]) -> OAuthClientInformationFull:
-    """The client a document describes. Raises NoDocument, ValidationError."""
-    if found.get("client_id") != url:
-        raise NoDocument("its client_id is another one")
-    client = _Client.model_validate(found | {"scope": " ".join(SCOPES), "client_secret": None})
-    if not client.redirect_uris or any(not may_redirect(str(each)) for each in client.redirect_uris):
-        raise NoDocument("it has no redirect_uris that may be used")
-    client.token_endpoint_auth_method = "none"
-    return client
-
-
 class _Consent:
     """The page on which somebody with a token lets a client in."""
 
@@ -362,37 +355,28 @@ class _Consent:
         return HTMLResponse(page, status, headers)
 
 
-class _WithIssuer:
-    """Errors the SDK sends back to the client say who sends them, too (RFC 9207)."""
-
-    def __init__(self, app: ASGIApp, public: str):
-        self._app, self._public = app, public
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def signed(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                own = f"{self._public}/consent?".encode()
-                message["headers"] = [
-                    (key, value + b"&iss=" + quote(self._public, safe="").encode())
-                    if key == b"location" and not value.startswith(own) else (key, value)
-                    for key, value in message["headers"]
-                ]  # fmt: skip
-            await send(message)
-
-        await self._app(scope, receive, signed)
-
-
 class _Rated:
-    """At most so many requests a minute: nobody has a name here yet."""
+    """An address of the SDK. At most so many requests a minute: nobody has a name here yet. Errors it sends back to the
+    client say who sends them, too (RFC 9207)."""
 
-    def __init__(self, app: ASGIApp, budgets: Budgets):
-        self._app, self._budgets = app, budgets
+    def __init__(self, app: ASGIApp, budgets: Budgets, public: str):
+        self._app, self._budgets, self._public = app, budgets, public
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if found := self._budgets.take(scope["path"], _A_MINUTE, 0):
             body = {"error": "temporarily_unavailable", "error_description": "Too many requests. Try again later."}
             return await JSONResponse(body, 429, {"Retry-After": str(found[0])})(scope, receive, send)
-        await self._app(scope, receive, send)
+
+        async def signed(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                own, issuer = f"{self._public}/consent?".encode(), b"&iss=" + quote(self._public, safe="").encode()
+                message["headers"] = [
+                    (key, value + issuer if key == b"location" and not value.startswith(own) else value)
+                    for key, value in message["headers"]
+                ]
+            await send(message)
+
+        await self._app(scope, receive, signed)
 
 
 def oauth_routes(
@@ -433,6 +417,5 @@ def oauth_routes(
     ]
     for each in create_auth_routes(grants, issuer, None, registration, revocation):
         if each.path in ("/authorize", "/token", "/register", "/revoke"):
-            app = _WithIssuer(each.app, public) if each.path == "/authorize" else each.app
-            routes.append(Route(each.path, _Rated(app, budgets), methods=list(each.methods or ())))
+            routes.append(Route(each.path, _Rated(each.app, budgets, public), methods=list(each.methods or ())))
     return routes

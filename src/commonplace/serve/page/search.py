@@ -49,16 +49,12 @@ def show(visit: Visit) -> Response:
     }  # fmt: skip
     if visit.is_live:
         return visit.html("hits.html", **values)
+    lately = {change.agent for change in memory.log(limit=500) if change.agent}
     return visit.html(
         "search.html", projects=[each.name for each in memory.projects], categories=CATEGORIES,
-        tags=[each.partition("\t")[0] for each in offers(memory.settings, "tag")], agents=agents_of(memory), **values,
+        tags=[each.partition("\t")[0] for each in offers(memory.settings, "tag")], 
+        agents=["owner", *sorted(lately), "import", "web", "file"], **values,
     )  # fmt: skip
-
-
-def agents_of(memory: Memory) -> list[str]:
-    """Who may have written: the names that a filter knows, and agents that wrote lately."""
-    names = {change.agent for change in memory.log(limit=500) if change.agent}
-    return ["owner", *sorted(names), "import", "web", "file"]
 
 
 def json(visit: Visit) -> dict[str, Any]:

@@ -115,7 +115,7 @@ class Access:
     """The file of one home. Every question sees what any process wrote before it."""
 
     def __init__(self, home: Path, clock: Clock = clocks.now):
-        self._layout, self._clock = Layout(home), clock
+        self._layout, self.clock = Layout(home), clock
         self._stamp: tuple[int, int, int] | None = None
         self._rows: dict[str, Any] = {}
 
@@ -170,7 +170,7 @@ class Access:
         if scope not in SCOPES:
             raise InvalidInput(f'invalid scope "{scope}" (one of {", ".join(SCOPES)})')
         agent = agent or (f"{name}-client" if name in _TAKEN_AGENTS else name)
-        now = self._clock()
+        now = self.clock()
         secret, kept = new_secret("cpl_")
         try:
             expires = None if lasts is None else stamp(now + lasts)
@@ -189,7 +189,7 @@ class Access:
 
     def revoke(self, ref: str) -> StoredToken:
         """Make the token of this name or id invalid, and all OAuth gave out for it. Raises NoSuch."""
-        now = self._clock()
+        now = self.clock()
         with self.changing() as rows:
             found = [
                 each for each in rows.get("tokens", ()) if ref in (each["name"], each["id"]) and not each["revoked"]
@@ -203,7 +203,7 @@ class Access:
     def find(self, secret: str) -> StoredToken | None:
         """The valid token with this secret, its own or one that OAuth gave out for it. Raises AccessRefused. Every
         secret is compared, in constant time, so that the time taken says nothing of any."""
-        now, kept = self._clock(), digest(secret).encode()
+        now, kept = self.clock(), digest(secret).encode()
         rows = self.rows()
         own = granted = None
         for row in rows.get("tokens", ()):
@@ -223,11 +223,11 @@ class Access:
     def by_id(self, id: str) -> StoredToken | None:
         """The valid token of this id."""
         found = next((each for each in self.tokens() if each.id == id), None)
-        return found if found is not None and found.is_valid(self._clock()) else None
+        return found if found is not None and found.is_valid(self.clock()) else None
 
     def note_use(self, token: StoredToken) -> None:
         """Write down that the token was used today, once a day."""
-        today = self._clock().date().isoformat()
+        today = self.clock().date().isoformat()
         if token.used != today:
             with self.changing() as rows:
                 for each in rows["tokens"]:
@@ -335,8 +335,8 @@ class ShortSecrets:
     """Secrets that are over after a while, each by its hash with what is known of it, under `section` of the file of
     tokens: so every process of the home knows them."""
 
-    def __init__(self, access: Access, section: str, clock: Clock = clocks.now):
-        self._access, self._section, self._clock = access, section, clock
+    def __init__(self, access: Access, section: str):
+        self._access, self._section = access, section
 
     @contextmanager
     def changing(self) -> Iterator[dict[str, dict[str, Any]]]:
@@ -344,12 +344,12 @@ class ShortSecrets:
         with self._access.changing() as rows:
             own: dict[str, dict[str, Any]] = rows.setdefault(self._section, {})
             for kind, found in own.items():
-                own[kind] = {key: row for key, row in found.items() if self._clock() < parse_stamp(row["until"])}
+                own[kind] = {key: row for key, row in found.items() if self._access.clock() < parse_stamp(row["until"])}
             yield own
 
     def row(self, lasts: timedelta, **more: Any) -> dict[str, Any]:
         """What is kept of a secret that lasts so long."""
-        return more | {"until": stamp(self._clock() + lasts)}
+        return more | {"until": stamp(self._access.clock() + lasts)}
 
     def give(self, kind: str, secret: str, lasts: timedelta, most: int = 0, **more: Any) -> bool:
         """Keep a secret, with `more` that is known of it. Returns False where there are `most` already."""
@@ -362,7 +362,7 @@ class ShortSecrets:
     def known(self, kind: str, secret: str) -> dict[str, Any] | None:
         """What is known of a secret that is not over."""
         row: dict[str, Any] | None = self._access.rows().get(self._section, {}).get(kind, {}).get(digest(secret))
-        return row if row is not None and self._clock() < parse_stamp(row["until"]) else None
+        return row if row is not None and self._access.clock() < parse_stamp(row["until"]) else None
 
     def take(self, kind: str, secret: str) -> dict[str, Any] | None:
         """The same, once: it is over then."""
@@ -376,8 +376,8 @@ class PageVisitors:
     """Who may look at the page: `memory page` gives out a code, good once and for minutes, and a browser that shows it
     gets a cookie."""
 
-    def __init__(self, access: Access, clock: Clock = clocks.now):
-        self._secrets = ShortSecrets(access, "visitors", clock)
+    def __init__(self, access: Access):
+        self._secrets = ShortSecrets(access, "visitors")
 
     def new_code(self) -> str:
         """A code to open the page with. Raises StorageError."""
@@ -404,7 +404,7 @@ class PageVisitors:
 class Budgets:
     """How much each caller has left: `rate` calls a minute, refilled steadily, and `quota` a day (UTC)."""
 
-    def __init__(self, clock: Clock = clocks.now):
+    def __init__(self, clock: Clock):
         self._clock = clock
         self._left: dict[str, tuple[float, datetime]] = {}
         self._day, self._used = "", dict[str, int]()

@@ -116,7 +116,7 @@ class _To(http.client.HTTPSConnection):
 class Documents:
     """Documents fetched lately, by address; also that there was none."""
 
-    def __init__(self, fetch: Callable[[str], dict[str, Any]] = fetch):
+    def __init__(self, fetch: Callable[[str], dict[str, Any]]):
         self._fetch = fetch
         self._found: dict[str, tuple[float, dict[str, Any] | NoDocument]] = {}
 

@@ -32,8 +32,7 @@ from starlette.requests import Request
 from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
-from commonplace import clock as clocks
-from commonplace.clock import Clock, waits_until
+from commonplace.clock import waits_until
 from commonplace.errors import CommonplaceError, ConfigError, StorageError
 from commonplace.faces.tool import Registry
 from commonplace.serve.auth import ROLES, Access, Budgets, Space, StoredToken, least_scope, may_use
@@ -179,18 +178,12 @@ class AdmittedRequest:
         """The only projects there are for the caller; empty: all."""
         return self.token.projects if self.token else ()
 
-    @property
-    def agent(self) -> str | None:
-        """Who the engine takes the caller for: in a space its member; None: whom the client's name says."""
-        if self.token is None:
-            return None
-        return self.token.member if self.space is not None else self.token.agent
-
     def caller(self, memory: Memory, named: str, face: str, client: str) -> Memory:
         """`memory` for this caller, whose client calls itself `named` and the journal `client`."""
-        identity = self.server.identity
-        session = {"session": self.token.id} if self.token else {}
-        agent = self.agent or identity.agent or agent_of(named, identity.clients)
+        identity, token = self.server.identity, self.token
+        session = {"session": token.id} if token else {}
+        own = None if token is None else token.member if self.space is not None else token.agent
+        agent = own or identity.agent or agent_of(named, identity.clients)
         memory = memory.as_caller(agent, face, client=client, **session)
         memory.only_reads = self.scope == "read"
         return memory
@@ -228,12 +221,11 @@ class HttpServer:
         self, homes: Homes, access: Access, place: Place, identity: ServerIdentity, toolsets: Sequence[str],
         threads: ThreadPoolExecutor, stopping: threading.Event, *, listener: socket.socket | None = None,
         routes: Sequence[BaseRoute] = (), pages: Callable[[HttpServer], Sequence[BaseRoute]] | None = None,
-        clock: Clock = clocks.now,
     ):  # fmt: skip
-        self.homes, self.access, self.identity, self.stopping, self.clock = homes, access, identity, stopping, clock
+        self.homes, self.access, self.identity, self.stopping = homes, access, identity, stopping
         self._place, self._toolsets = place, toolsets
         self._threads, self._listener = threads, listener
-        self._budgets = Budgets(clock)
+        self._budgets = Budgets(access.clock)
         self._tasks: TaskGroup | None = None
         self._managers: dict[tuple[str | None, str, bool], StreamableHTTPSessionManager] = {}
         self._turn = anyio.Lock()
@@ -246,6 +238,11 @@ class HttpServer:
         self.app.state.server, self.app.state.rounds, self.app.state.sessions = self, None, None
 
     def _application(self, routes: Sequence[BaseRoute]) -> Starlette:
+        def state() -> HomeState:
+            memory = self.homes.memory(None)
+            connections = len(self._server.server_state.connections) if self._server is not None else 0
+            return HomeState(memory.lag(), memory.stats().total, connections)
+
         security = self._place.security()
         pattern = "|".join(re.escape(each).replace(r":\*", r":\d+") for each in security.allowed_origins)
         endpoint = CORSMiddleware(
@@ -256,7 +253,7 @@ class HttpServer:
             routes=[
                 Route("/mcp", endpoint, methods=["POST", "OPTIONS"]),
                 Route("/s/{space}/mcp", endpoint, methods=["POST", "OPTIONS"]),
-                *Health(self.metrics, self.stopping.is_set, self._state, self.admitted).routes(),
+                *Health(self.metrics, self.stopping.is_set, state, self.admitted).routes(),
                 *routes,
             ],
             middleware=[
@@ -274,11 +271,6 @@ class HttpServer:
                 yield
             finally:
                 tasks.cancel_scope.cancel()
-
-    def _state(self) -> HomeState:
-        memory = self.homes.memory(None)
-        connections = len(self._server.server_state.connections) if self._server is not None else 0
-        return HomeState(memory.lag(), memory.stats().total, connections)
 
     async def start(self) -> None:
         """Begin to accept connections."""
@@ -331,7 +323,7 @@ class HttpServer:
             if found := self._budgets.take(token.id, token.rate, token.quota):
                 wait, why = found
                 raise RequestRefused(429, why, retry_after=str(wait))
-            self.seen[token.id] = self.clock()
+            self.seen[token.id] = self.access.clock()
             with suppress(StorageError):  # the day of the last use is not worth a refusal
                 self.access.note_use(token)
         return AdmittedRequest(token, space, self)
@@ -388,8 +380,13 @@ class HttpServer:
             if key not in self._managers:
                 assert self._tasks is not None
                 every = await asyncio.to_thread(self.homes.registry, call.space)
-                few = limited(every, self._toolsets, call.scope, bool(call.projects))
-                self._managers[key] = await self._tasks.start(self._keep, few)
+                few = [
+                    replace(each, tools=[tool for tool in each.tools if may_use(call.scope, bool(call.projects), tool)])
+                    for each in every.toolsets
+                    if each.name in self._toolsets
+                ]
+                registry = Registry([each for each in few if each.tools], every.hooks)  # which are shared
+                self._managers[key] = await self._tasks.start(self._keep, registry)
             return self._managers[key]
 
     async def _keep(
@@ -401,16 +398,6 @@ class HttpServer:
         async with manager.run():
             task_status.started(manager)
             await anyio.sleep_forever()
-
-
-def limited(registry: Registry, toolsets: Sequence[str], scope: str, is_limited: bool) -> Registry:
-    """What of `registry` a caller is offered: of these toolsets, the tools of this scope; hooks are shared."""
-    few = [
-        replace(each, tools=[tool for tool in each.tools if may_use(scope, is_limited, tool)])
-        for each in registry.toolsets
-        if each.name in toolsets
-    ]
-    return Registry([each for each in few if each.tools], registry.hooks)
 
 
 class _Uvicorn(uvicorn.Server):

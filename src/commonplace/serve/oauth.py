@@ -38,18 +38,9 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from commonplace import clock as clocks
-from commonplace.clock import Clock, parse_stamp, stamp
-from commonplace.serve.auth import (
-    SCOPES,
-    Access,
-    Budgets,
-    ShortSecrets,
-    StoredToken,
-    digest,
-    least_scope,
-    new_secret,
-)  # fmt: skip
+from commonplace.clock import parse_stamp, stamp
+from commonplace.serve import client_documents
+from commonplace.serve.auth import SCOPES, Access, Budgets, ShortSecrets, StoredToken, digest, least_scope, new_secret
 from commonplace.serve.client_documents import Documents, NoDocument
 
 ACCESS_LASTS, REFRESH_LASTS = timedelta(hours=1), timedelta(days=90)
@@ -101,9 +92,9 @@ class _Asked:
 class Grants:
     """The SDK's provider over the file of tokens. `public` is the server's address, without a path."""
 
-    def __init__(self, access: Access, public: str, documents: Documents, clock: Clock = clocks.now):
-        self._access, self.public, self._documents, self._clock = access, public, documents, clock
-        self._codes = ShortSecrets(access, "oauth", clock)  # requests that wait, codes given out, grants of used ones
+    def __init__(self, access: Access, public: str, documents: Documents):
+        self._access, self.public, self._documents = access, public, documents
+        self._codes = ShortSecrets(access, "oauth")  # requests that wait, codes given out, grants of used ones
 
     def resource(self, asked: str | None) -> str | None:
         """The address a token is asked for, as we spell it; None when it is none of ours."""
@@ -133,7 +124,7 @@ class Grants:
     async def register_client(self, client_info: OAuthClientInformationFull) -> None:
         if any(not may_redirect(str(each)) for each in client_info.redirect_uris or ()):
             raise RegistrationError("invalid_redirect_uri", "https, http to this machine, or a scheme of your own")
-        now = self._clock()
+        now = self._access.clock()
         client_info.scope = " ".join(SCOPES)
         with self._access.changing() as rows:
             clients = rows.setdefault("clients", {})
@@ -219,7 +210,7 @@ class Grants:
             "resource": authorization_code.resource, "old": [],
         }  # fmt: skip
         with self._access.changing() as rows:
-            now = self._clock()
+            now = self._access.clock()
             rows["grants"] = [each for each in rows.get("grants", ()) if now < parse_stamp(each["refresh_expires"])]
             answer = self._renew(row, authorization_code.scopes[0])
             rows["grants"].append(row)
@@ -227,7 +218,7 @@ class Grants:
 
     def _renew(self, row: dict[str, Any], scope: str) -> OAuthToken:
         """New secrets for a grant, in `row`; those before are over."""
-        now = self._clock()
+        now = self._access.clock()
         access, row["access"] = new_secret("cpa_")
         if "refresh" in row:
             row["old"].append(row["refresh"])
@@ -258,7 +249,7 @@ class Grants:
             self._end(row["id"])
             return None
         until = parse_stamp(row["refresh_expires"])
-        if self._access.by_id(row["token"]) is None or until <= self._clock():
+        if self._access.by_id(row["token"]) is None or until <= self._access.clock():
             return None
         return RefreshToken(
             token=refresh_token, client_id=row["client"], scopes=[*SCOPES[: SCOPES.index(row["scope"]) + 1]],
@@ -305,10 +296,9 @@ class _Consent:
         self._grants = grants
         self._page = files("commonplace.serve").joinpath("consent.html").read_text("utf-8")
 
-    async def show(self, request: Request) -> Response:
-        return self._shown(request.query_params.get("request", ""), "")
-
     async def answer(self, request: Request) -> Response:
+        if request.method != "POST":
+            return self._shown(request.query_params.get("request", ""), "")
         form = await request.form(max_files=0, max_fields=10)
         key, secret = str(form.get("request", "")), str(form.get("token", "")).strip()
         grants = self._grants
@@ -380,10 +370,10 @@ class _Rated:
 
 
 def oauth_routes(
-    access: Access, public: str, clock: Clock = clocks.now, fetch: Callable[[str], dict[str, Any]] | None = None
-) -> list[BaseRoute]:  # fmt: skip
+    access: Access, public: str, fetch: Callable[[str], dict[str, Any]] = client_documents.fetch
+) -> list[BaseRoute]:
     """The addresses of the authorization server at `public`, and of what says which server that is."""
-    grants = Grants(access, public, Documents(fetch) if fetch else Documents(), clock)
+    grants = Grants(access, public, Documents(fetch))
     issuer = AnyHttpUrl(public)
     registration = ClientRegistrationOptions(enabled=True, valid_scopes=list(SCOPES), default_scopes=["write"])
     revocation = RevocationOptions(enabled=True)
@@ -406,14 +396,13 @@ def oauth_routes(
                "bearer_methods_supported": ["header"], "resource_name": "commonplace"}  # fmt: skip
         return JSONResponse(row, headers=free)
 
-    consent, budgets = _Consent(grants), Budgets(clock)
+    consent, budgets = _Consent(grants), Budgets(access.clock)
     known = "/.well-known/oauth-protected-resource"
     routes: list[BaseRoute] = [
         Route("/.well-known/oauth-authorization-server", server, methods=["GET"]),
         Route(known, resource, methods=["GET"]),
         Route(known + "{path:path}", resource, methods=["GET"]),
-        Route("/consent", consent.show, methods=["GET"]),
-        Route("/consent", consent.answer, methods=["POST"]),
+        Route("/consent", consent.answer, methods=["GET", "POST"]),
     ]
     for each in create_auth_routes(grants, issuer, None, registration, revocation):
         if each.path in ("/authorize", "/token", "/register", "/revoke"):

@@ -40,7 +40,8 @@ _MARKS, _MOST_MARKS = re.compile(r"[\[\]!*_~`<(|]"), 2000
 def _environment() -> Environment:
     made = Environment(
         loader=PackageLoader("commonplace.serve.page"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
-        lstrip_blocks=True, finalize=_shown,
+        lstrip_blocks=True,
+        finalize=lambda value: visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value,
     )  # fmt: skip
     made.globals |= {"note_url": note_url, "languages": LANGUAGES}
     made.filters |= {"flat": lambda text: flat(str(text)), "raw": lambda text: Markup(escape(text))}
@@ -53,10 +54,6 @@ def prepare() -> None:
     for name in _environment().list_templates(["html"]):
         _environment().get_template(name)
     _markdown()
-
-
-def _shown(value: Any) -> Any:
-    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def render(template: str, language: str, **values: Any) -> str:

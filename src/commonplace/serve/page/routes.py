@@ -51,7 +51,7 @@ API = {
 
 def page_routes(server: HttpServer) -> Sequence[BaseRoute]:
     """The routes of the page over what `server` serves."""
-    visitors = PageVisitors(server.access, server.clock)
+    visitors = PageVisitors(server.access)
 
     async def enter(request: Request) -> Response:
         secret = visitors.enter(request.query_params.get("code", "")) if request.method == "GET" else None

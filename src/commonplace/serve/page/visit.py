@@ -99,7 +99,7 @@ class PageEndpoint:
 
     def __init__(self, server: HttpServer, view: View):
         self._server, self._view = server, view
-        self._visitors = PageVisitors(server.access, server.clock)
+        self._visitors = PageVisitors(server.access)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, in_time(receive))

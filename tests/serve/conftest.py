@@ -8,7 +8,7 @@ from contextlib import ExitStack
 import pytest
 
 from serve.process import MINI, ServerProcess, environment
-from serve.web import Web
+from serve.web import Web, browser
 
 
 @pytest.fixture
@@ -41,8 +41,29 @@ def fifo(tmp_path):
 
 
 @pytest.fixture
+def anyio_backend():
+    return "asyncio"
+
+
+@pytest.fixture
 def web(tmp_path):
     """A home served over HTTP in this process."""
     made = Web(tmp_path / "home")
     yield made
     made.close()
+
+
+@pytest.fixture
+async def client(web, caplog):
+    """A client of the server of `web`, which serves and ends without a fault."""
+    async with web.served() as client:
+        yield client
+    assert "Traceback" not in caplog.text
+
+
+@pytest.fixture
+async def page(web, caplog):
+    """The owner, who has entered the page of `web`."""
+    async with browser(web) as visitor:
+        yield visitor
+    assert "Traceback" not in caplog.text

@@ -71,9 +71,9 @@ def json(visit: Visit) -> dict[str, Any]:
 
 
 def _row(hit: Hit) -> tuple[Any, ...]:
-    """What the page shows of a hit: the hit; its passage in pieces (whether it is a word of the query, text); the shares
-    of its score (name, share, where its bar begins, its width), of which those that add something are side by side, 100
-    in all; why it was found, without the numbers."""
+    """What the page shows of a hit: the hit; its passage in pieces (whether it is a word of the query, text); the
+    shares of its score (name, share, where its bar begins, its width), of which those that add something are side by
+    side, 100 in all; why it was found, without the numbers."""
     found = {word for why in hit.why if (match := _WORDS.match(why)) for word in match[1].split(", ") if word}
     pieces = [(False, hit.passage)]
     if found:

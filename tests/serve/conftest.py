@@ -7,8 +7,25 @@ from contextlib import ExitStack
 
 import pytest
 
-from serve.process import MINI, ServerProcess, environment
+from serve.process import MINI, ServerProcess, environment, memory_mcp
 from serve.web import Web, browser
+
+
+@pytest.fixture
+def home(tmp_path):
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def connect(start, home):
+    """Start `memory mcp` on the home, after its handshake as a client of this name."""
+
+    def connected(*arguments, name="test"):
+        server = start(command=memory_mcp(home, *arguments), user=home.parent)
+        server.hello = server.handshake(client=name)
+        return server
+
+    return connected
 
 
 @pytest.fixture
@@ -46,9 +63,9 @@ def anyio_backend():
 
 
 @pytest.fixture
-def web(tmp_path):
+def web(home):
     """A home served over HTTP in this process."""
-    made = Web(tmp_path / "home")
+    made = Web(home)
     yield made
     made.close()
 

@@ -16,12 +16,9 @@ LIMIT = 25_000
 CASES = json.loads((Path(__file__).parent / "data" / "kv_replies.json").read_text(encoding="utf-8"))["cases"]
 NAMES = [case["name"] for case in CASES]
 _MASKS = {
-    "<TSMS>": r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z",
-    "<TS>": r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ",
-    "<INT>": r"\d+",
-    "<SIZE>": r"\d+\.\d (?:B|KB|MB)",
-    "<PATH>": r'/[^\n"]*',
-}
+    "<TSMS>": r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", "<TS>": r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ",
+    "<INT>": r"\d+", "<SIZE>": r"\d+\.\d (?:B|KB|MB)", "<PATH>": r'/[^\n"]*',
+}  # fmt: skip
 
 
 class Clock:

@@ -17,14 +17,10 @@ CASES = {case["name"]: case["steps"] for case in DATA["cases"]}
 
 ID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 MASKS = {
-    "<ID>": ID,
-    "<ID8>": r"[0-9a-f]{8}",
-    "<TIME>": r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d",
-    "<MIN>": r"\d{4}-\d\d-\d\d \d\d:\d\d",
-    "<STAMP>": r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z",
-    "<HASH>": r"[0-9a-f]{64}",
-    "<ANY>": r"[^\n]*",
-}
+    "<ID>": ID, "<ID8>": r"[0-9a-f]{8}", "<TIME>": r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d",
+    "<MIN>": r"\d{4}-\d\d-\d\d \d\d:\d\d", "<STAMP>": r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z",
+    "<HASH>": r"[0-9a-f]{64}", "<ANY>": r"[^\n]*",
+}  # fmt: skip
 
 
 def pattern(expected: str) -> str:

@@ -420,3 +420,22 @@ async def test_what_waits_is_kept_without_its_secrets_and_only_for_minutes(web, 
     await asked(client, id)
     assert {kind: len(rows) for kind, rows in web.access.rows()["oauth"].items()} == {
         "asked": 1, "given": 0}  # fmt: skip
+
+
+async def test_a_client_that_gives_its_access_back_has_none(web, client):
+    id, secret = await registered(client), web.token()
+    for kind in ("access_token", "refresh_token"):
+        got = (await exchanged(client, id, code=await code_for(client, id, secret))).json()
+        for token in ("cpa_unknown", got[kind]):
+            assert (await client.post("/revoke", data={"client_id": id, "token": token})).status_code == 200
+        assert await status(client, got["access_token"]) == 401
+        assert (await renewed(client, id, got["refresh_token"])).json()["error"] == "invalid_grant"
+
+
+async def test_only_so_many_clients_and_requests_wait(web, client, monkeypatch):
+    id = await registered(client)
+    monkeypatch.setattr("commonplace.serve.oauth.CLIENTS", 1)
+    monkeypatch.setattr("commonplace.serve.oauth._WAITING", 1)
+    assert (await client.post("/register", json={"redirect_uris": [BACK]})).status_code == 400
+    assert "request=" in (await asked(client, id)).headers["location"]
+    assert query(await asked(client, id))["error"] == "temporarily_unavailable"

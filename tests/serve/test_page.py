@@ -47,6 +47,10 @@ async def test_today_lists_every_change_with_who_made_it_and_takes_one_back(web,
     assert (await page.send("/page/undo", change="2")).status_code == 409
     assert (await page.send("/page/undo", change="x")).status_code == 400
     assert (await page.client.get("/page/change/99")).status_code == 404
+    assert (await page.client.get("/page/change/x")).status_code == 400
+    found = (await page.client.get("/api/change/1")).json()
+    assert (found["verb"], found["agent"], found["files"][0]["path"]) == ("write", "claude", "Tea.md")
+    assert "green" in found["files"][0]["after"]
     assert "Done" not in plain(await page.see("/page?done=<b>"))
     assert web.memory.read(note).tags == ()
     assert web.memory.log(limit=1)[0].by["client"] == "page"
@@ -193,7 +197,8 @@ async def test_the_inbox_asks_what_review_asks_and_does_what_is_answered(web, pa
     assert (await page.send("/page/inbox", key=merge["key"], choice="1")).status_code == 404
     await page.send("/page/undo", change=answer.headers["location"].partition("=")[2], back="/page/inbox")
     assert merge["key"] in html.unescape(await page.see("/page/inbox?cards=1"))
-    await page.send("/page/inbox", key=merge["key"], choice="n")
+    answer = await page.client.post("/api/review", json={"key": merge["key"], "choice": "n", "csrf": page.csrf})
+    assert answer.json()["item"]["key"] == merge["key"]
     assert merge["key"] not in html.unescape(await page.see("/page/inbox?cards=1"))
     form = next(each for each in shown.split("<form") if "<select" in each)
     select = re.search('action="([^"]+)"', form)

@@ -103,8 +103,10 @@ async def test_the_calendar_has_notes_by_day_and_reminders_to_do_or_put_off(web,
     assert (await states())[1]["late"] == "later"
     await page.send("/page/undo", change=answer.headers["location"].partition("=")[2])
     assert (await states())[1]["late"] == "overdue"
-    await page.send("/page/reminder", action="done", **form)
+    answer = await page.client.post("/api/reminder", json=form | {"action": "done", "csrf": page.csrf})
+    assert (answer.json()["id"], answer.json()["acked_at"] is None) == (ids["late"], False)
     assert (await states())[1]["late"] == "done"
+    assert (await page.client.get("/api/calendar")).json()["month"] == "2026-11"
     again = memory(web, "again", category="reminders",
                    metadata={"due_at": "2026-11-21T09:00:00Z", "repeat": "FREQ=WEEKLY"})  # fmt: skip
     await page.send("/page/reminder", action="snooze", when="2026-11-30 10:00", ref=again.id)

@@ -24,6 +24,7 @@ from mcp.server.auth.provider import (
     AuthorizationCode,
     AuthorizationParams,
     AuthorizeError,
+    OAuthAuthorizationServerProvider,
     RefreshToken,
     RegistrationError,
     TokenError,
@@ -89,7 +90,7 @@ class _Asked:
     resource: str
 
 
-class Grants:
+class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, AccessToken]):
     """The SDK's provider over the file of tokens. `public` is the server's address, without a path."""
 
     def __init__(self, access: Access, public: str, documents: Documents):
@@ -275,9 +276,6 @@ class Grants:
     async def revoke_token(self, token: AccessToken | RefreshToken) -> None:
         if row := self._grant(digest(token.token), "access", "refresh"):
             self._end(row["id"])
-
-    async def exchange_identity_assertion(self, client: OAuthClientInformationFull, params: Any) -> OAuthToken:
-        raise TokenError("unsupported_grant_type", "this server takes no identity assertions")
 
     def signs(self, secret: str, resource: str) -> StoredToken | None:
         """The token of somebody who may let others in at `resource`: the owner's, or a member's of that space."""

@@ -141,8 +141,7 @@ class Homes:
                     home = self._memory.settings.address_of(space.database)
                 settings = None if space else self._memory.settings
                 clock = self._memory.clock
-                made = open_memory(home, config=settings, face="mcp", clock=clock, only=projects,
-                                   serving=True)  # fmt: skip
+                made = open_memory(home, config=settings, face="mcp", clock=clock, only=projects, serving=True)
                 self._open[key] = self._ends.enter_context(made)
             return self._open[key]
 

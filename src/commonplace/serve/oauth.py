@@ -133,10 +133,11 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
             for key in [*clients]:
                 if key not in in_use and parse_stamp(clients[key]["made"]) + UNUSED_LASTS < now:
                     del clients[key]
-            if len(clients) >= CLIENTS:
-                raise RegistrationError("invalid_client_metadata", "too many clients registered; try again tomorrow")
-            row = client_info.model_dump(mode="json", exclude_none=True)
-            clients[client_info.client_id] = {"client": row, "made": stamp(now)}
+            if is_free := len(clients) < CLIENTS:
+                row = client_info.model_dump(mode="json", exclude_none=True)
+                clients[client_info.client_id] = {"client": row, "made": stamp(now)}
+        if not is_free:  # out here: the SDK's errors are frozen, and cannot leave a context manager
+            raise RegistrationError("invalid_client_metadata", "too many clients registered; try again tomorrow")
 
     async def authorize(self, client: OAuthClientInformationFull, params: AuthorizationParams) -> str:
         resource = self.resource(params.resource)
@@ -263,9 +264,10 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
         kept = digest(refresh_token.token)
         with self._access.changing() as rows:
             row = next((each for each in rows.get("grants", ()) if each["refresh"] == kept), None)
-            if row is None:
-                raise TokenError("invalid_grant", "refresh token does not exist")
-            return self._renew(row, max(scopes, key=SCOPES.index))
+            answer = row and self._renew(row, max(scopes, key=SCOPES.index))
+        if answer is None:
+            raise TokenError("invalid_grant", "refresh token does not exist")
+        return answer
 
     async def load_access_token(self, token: str) -> AccessToken | None:
         row = self._grant(digest(token), "access")

@@ -14,8 +14,7 @@ from pathlib import Path
 from commonplace import Draft, clock, open_memory
 from commonplace.clock import stamp
 from commonplace.jobs import reminders
-from commonplace.serve.auth import Access
-from commonplace.serve.page.session import PageVisitors
+from commonplace.serve.auth import Access, PageVisitors
 
 NOTES = {
     "Reading group": "The reading group meets on Tuesdays in room 4.",
@@ -86,18 +85,11 @@ class Served:
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port = free.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
-        command = [
-            sys.executable,
-            "-m",
-            "commonplace",
-            "--home",
-            str(home),
-            "serve",
-            "--http",
-            f"127.0.0.1:{self.port}",
-        ]
+        command = [sys.executable, "-m", "commonplace", "serve", "--home", str(home), "--no-socket"]
         self._log = (home.parent / "serve.log").open("wb")
-        self._process = subprocess.Popen([*command, "--no-socket"], stdout=self._log, stderr=self._log)
+        self._process = subprocess.Popen(
+            [*command, "--http", f"127.0.0.1:{self.port}"], stdout=self._log, stderr=self._log
+        )  # fmt: skip
         end = time.monotonic() + 60
         while time.monotonic() < end and self._process.poll() is None:
             try:

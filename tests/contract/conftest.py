@@ -19,6 +19,13 @@ def tools(tmp_path: Path) -> Iterator[Tools]:
         yield Tools(memory)
 
 
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tools]:
+    """The same for all tests of a module, which do not mind each other's notes."""
+    with open_memory(tmp_path_factory.mktemp("shared") / "home", watch=False) as memory:
+        yield Tools(memory)
+
+
 @pytest.fixture
 def ground(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ground:
     """Where the cases of the banks are played, away from this machine's own settings."""

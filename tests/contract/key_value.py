@@ -11,17 +11,15 @@ from typing import Any
 
 from commonplace import Memory, faces
 from commonplace.faces.tool import Registry
+from contract.tables import pattern
 
 LIMIT = 25_000
 CASES = json.loads((Path(__file__).parent / "data" / "kv_replies.json").read_text(encoding="utf-8"))["cases"]
 NAMES = [case["name"] for case in CASES]
 _MASKS = {
-    "<TSMS>": r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z",
-    "<TS>": r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ",
-    "<INT>": r"\d+",
-    "<SIZE>": r"\d+\.\d (?:B|KB|MB)",
-    "<PATH>": r'/[^\n"]*',
-}
+    "<TSMS>": r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", "<TS>": r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ",
+    "<INT>": r"\d+", "<SIZE>": r"\d+\.\d (?:B|KB|MB)", "<PATH>": r'/[^\n"]*',
+}  # fmt: skip
 
 
 class Clock:
@@ -117,17 +115,10 @@ def play(case: dict[str, Any], call: Callable[[str, dict[str, Any]], tuple[str, 
         assert failed == step["is_error"], text
         assert len(text) <= step.get("max_chars", LIMIT)
         if "text" in step:
-            assert re.fullmatch(_pattern(step["text"]), text), text
+            assert re.fullmatch(pattern(step["text"], _MASKS), text), text
         if "json_has" in step:
             assert json.loads(text).items() >= step["json_has"].items()
 
 
 def _whole(value: Any) -> Any:
     return value["repeat"][0] * value["repeat"][1] if isinstance(value, dict) else value
-
-
-def _pattern(text: str) -> str:
-    pattern = re.escape(text)
-    for mask, meaning in _MASKS.items():
-        pattern = pattern.replace(re.escape(mask), meaning)
-    return pattern

@@ -1,8 +1,10 @@
-"""The tables of cases below `data`, which say nothing of Python."""
+"""The tables of cases below `data`, which say nothing of Python, and how what is found is compared with them."""
 
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,3 +12,27 @@ from typing import Any
 def tables(name: str) -> dict[str, Any]:
     """The content of `data/NAME.json`."""
     return json.loads((Path(__file__).parent / "data" / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def pattern(expected: str, masks: Mapping[str, str]) -> str:
+    """`expected` as a regular expression; a mask in it stands for what it means."""
+    text = re.escape(expected)
+    for mask, meaning in masks.items():
+        text = text.replace(re.escape(mask), meaning)
+    return text
+
+
+def assert_has(found: Any, wanted: Any, is_same: Callable[[str, Any], bool], at: str = "$") -> None:
+    """`found` holds all of `wanted`: objects may have more keys, lists have as many items; `is_same` compares texts."""
+    if isinstance(wanted, dict):
+        for key, value in wanted.items():
+            assert key in found, f"{at}.{key} is missing"
+            assert_has(found[key], value, is_same, f"{at}.{key}")
+    elif isinstance(wanted, list):
+        assert len(found) == len(wanted), f"{at}: {found}"
+        for index, value in enumerate(wanted):
+            assert_has(found[index], value, is_same, f"{at}[{index}]")
+    elif isinstance(wanted, str):
+        assert is_same(wanted, found), f"{at}: {found!r}, not {wanted!r}"
+    else:
+        assert [found, type(found)] == [wanted, type(wanted)], f"{at}: {found!r}, not {wanted!r}"

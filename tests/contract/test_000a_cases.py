@@ -79,18 +79,10 @@ def test_every_case_over_mcp_stdio(case, request):
 
 
 LINKS = {
-    "to-file": "a.md",
-    "to-folder": "folder",
-    "dangling": "nothing",
-    "loop": "loop",
-    "through-loop": "loop/x",
-    "out-file": "../outside/secret.txt",
-    "out-folder": "../outside",
-    "out-dangling": "../outside/nothing",
-    "folder/up": "..",
-    "root": ".",
-    "absolute": "/etc",
-}
+    "to-file": "a.md", "to-folder": "folder", "dangling": "nothing", "loop": "loop", "through-loop": "loop/x",
+    "out-file": "../outside/secret.txt", "out-folder": "../outside", "out-dangling": "../outside/nothing",
+    "folder/up": "..", "root": ".", "absolute": "/etc",
+}  # fmt: skip
 
 
 def with_links(folder: Path) -> Path:
@@ -132,15 +124,9 @@ def test_a_listing_shows_links_that_stay_inside_and_no_others(linked):
     text, failed = tool(command="view", path="/memories")
     assert not failed
     assert [line.split("\t")[1] for line in text.split("\n")[1:]] == [
-        "/memories",
-        "/memories/a.md",
-        "/memories/folder/",
-        "/memories/folder/b.md",
-        "/memories/folder/up/",
-        "/memories/root/",
-        "/memories/to-file",
-        "/memories/to-folder/",
-    ]
+        "/memories", "/memories/a.md", "/memories/folder/", "/memories/folder/b.md", "/memories/folder/up/",
+        "/memories/root/", "/memories/to-file", "/memories/to-folder/",
+    ]  # fmt: skip
     assert "8B\t/memories/to-file" in text
 
 
@@ -159,15 +145,10 @@ WRITES = {
 @pytest.mark.parametrize(
     "name",
     [
-        "out-file",
-        "out-folder",
-        "out-folder/secret.txt",
-        "out-folder/new/x",
-        "out-dangling",
-        "out-dangling/x",
+        "out-file", "out-folder", "out-folder/secret.txt", "out-folder/new/x", "out-dangling", "out-dangling/x",
         "absolute/x/y",
     ],
-)
+)  # fmt: skip
 def test_a_link_that_leads_out_is_refused_by_every_command_that_follows_links(linked, command, name):
     root, tool = linked
     before, path = seen(root.parent / "outside"), f"/memories/{name}"

@@ -14,7 +14,7 @@ import pytest
 
 from commonplace.anthropic import AsyncMemoryTool, MemoryTool
 from contract.memory_tool import answered
-from serve.process import ServerProcess, memory_mcp
+from serve.process import ServerProcess, connected
 
 EDITS = 50
 
@@ -27,13 +27,8 @@ def home(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def servers(home: Path) -> Iterator[list[ServerProcess]]:
     """Two servers on one home, after their handshakes."""
-    command = memory_mcp(home, "--tools", "memory")
-    with (
-        ServerProcess(command=command, user=home.parent) as one,
-        ServerProcess(command=command, user=home.parent) as two,
-    ):
+    with connected(home, "--tools", "memory") as one, connected(home, "--tools", "memory") as two:
         for server in (one, two):
-            server.handshake()
             server.call("memory", {"command": "view", "path": "/memories"})
         yield [one, two]
 

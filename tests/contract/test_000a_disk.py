@@ -12,7 +12,7 @@ import pytest
 
 from commonplace.anthropic import MemoryTool
 from contract.memory_tool import answered
-from serve.process import ServerProcess, memory_mcp
+from serve.process import ServerProcess, connected
 
 
 def mode(place: Path) -> int:
@@ -23,8 +23,7 @@ def mode(place: Path) -> int:
 def careless(tmp_path_factory) -> Iterator[tuple[Path, ServerProcess]]:
     """A home and a server on it whose umask takes nothing away."""
     home = tmp_path_factory.mktemp("careless") / "home"
-    with ServerProcess(command=memory_mcp(home, "--tools", "memory"), user=home.parent, umask=0) as server:
-        server.handshake()
+    with connected(home, "--tools", "memory", umask=0) as server:
         yield home, server
 
 
@@ -103,8 +102,7 @@ def large(tmp_path_factory) -> Iterator[ServerProcess]:
         os.close(fd)
     (home / "memories" / "most.md").write_text("x\n" * (LINES - 1))
     (home / "memories" / "more.md").write_text("x\n" * LINES)
-    with ServerProcess(command=memory_mcp(home, "--tools", "memory"), user=home.parent) as server:
-        server.handshake()
+    with connected(home, "--tools", "memory") as server:
         yield server
 
 
@@ -147,8 +145,7 @@ def test_a_view_longer_than_the_owner_allows_is_cut_at_a_line_and_says_how_to_go
     home = tmp_path / "home"
     home.mkdir()
     (home / "config.yaml").write_text(json.dumps({"memory_tool": {"view_max_characters": 20}}))
-    with ServerProcess(command=memory_mcp(home, "--tools", "memory"), user=tmp_path) as server:
-        server.handshake()
+    with connected(home, "--tools", "memory", user=tmp_path) as server:
 
         def view(text: str, **more: object) -> list[str]:
             server.text("memory", {"command": "create", "path": "/memories/a.md", "file_text": text})

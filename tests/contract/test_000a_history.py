@@ -15,7 +15,7 @@ from commonplace.anthropic import MemoryTool
 from contract.home_kinds import prepared
 from contract.memory_tool import shape
 from contract.tables import tables
-from serve.process import SECONDS, ServerProcess, environment, memory_mcp
+from serve.process import SECONDS, connected, environment
 
 TABLES = tables("memory_history")
 
@@ -131,8 +131,7 @@ def test_undo_by_another_process_is_seen_by_a_running_server_at_once(tmp_path):
     before = shape(root)
     view = {"command": "view", "path": "/memories/folder/b.md"}
     undo = [sys.executable, "-m", "commonplace", "undo", "--home", str(tmp_path / "home")]
-    with ServerProcess(command=memory_mcp(tmp_path / "home"), user=tmp_path) as server:
-        server.handshake()
+    with connected(tmp_path / "home") as server:
         shown = server.text("memory", view)
         server.text("memory", CHANGES["delete a folder"])
         assert server.call("memory", view)["isError"]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from contract.memory_tool import answered
-from serve.process import ServerProcess, memory_mcp
+from serve.process import ServerProcess, connected
 
 TEXT = """\
 # Pen
@@ -28,13 +28,8 @@ def home(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def servers(home: Path) -> Iterator[list[ServerProcess]]:
     """Two servers with both toolsets on one home: what one writes, both must find."""
-    command = memory_mcp(home)
-    with (
-        ServerProcess(command=command, user=home.parent) as one,
-        ServerProcess(command=command, user=home.parent) as two,
-    ):
+    with connected(home) as one, connected(home) as two:
         for server in (one, two):
-            server.handshake()
             assert found(server, "anything") == []
         yield [one, two]
 
@@ -137,12 +132,9 @@ def test_a_link_resolves_when_its_note_is_written_and_is_open_when_it_goes(serve
 
 
 HIDDEN = [
-    "/memories/.secret.md",
-    "/memories/.folder/a.md",
-    "/memories/b/.c/d.md",
-    "/memories/node_modules/e.md",
+    "/memories/.secret.md", "/memories/.folder/a.md", "/memories/b/.c/d.md", "/memories/node_modules/e.md",
     "/memories/b/node_modules/f.md",
-]
+]  # fmt: skip
 
 
 @pytest.mark.promise("000a-12.10", "000a-12.1")

@@ -16,7 +16,7 @@ from commonplace.config import load
 from commonplace.note.markdown import parse_note
 from contract.memory_tool import answered, check_silence
 from contract.tables import tables
-from serve.process import ServerProcess, memory_mcp
+from serve.process import ServerProcess, connected
 
 TABLES = tables("memory_protocol")
 
@@ -58,8 +58,8 @@ def served(tmp_path_factory) -> Iterator[Any]:
                 rows = {"memory_tool": CONFIGURATIONS[configuration]}
                 (folder / "home").mkdir()
                 (folder / "home" / "config.yaml").write_text(json.dumps(rows))
-                server = ServerProcess(command=memory_mcp(folder / "home", *arguments), user=folder)
-                servers[key] = ends.enter_context(server), server.handshake()
+                server = ends.enter_context(connected(folder / "home", *arguments))
+                servers[key] = server, server.hello
             return servers[key]
 
         yield start

@@ -10,7 +10,7 @@ import pytest
 
 from commonplace.anthropic import MemoryTool
 from contract.memory_tool import answered, shape
-from serve.process import ServerProcess, memory_mcp
+from serve.process import ServerProcess, connected
 
 OF_A = "---\nscope: agent:a\n---\n- [fact] zebra\n"
 SEEING, OTHERS = ("a", "owner"), ("b",)
@@ -36,11 +36,9 @@ def callers(home: Path) -> Iterator[dict[str, Call]]:
             return error.content, True
 
     def on(server: ServerProcess) -> Call:
-        server.handshake()
         return lambda command, **given: answered(server.call("memory", {"command": command, **given}))
 
-    as_a, as_b = (memory_mcp(home, "--agent", name) for name in "ab")
-    with ServerProcess(command=as_a, user=home.parent) as a, ServerProcess(command=as_b, user=home.parent) as b:
+    with connected(home, "--agent", "a") as a, connected(home, "--agent", "b") as b:
         yield {"a": on(a), "b": on(b), "owner": owner}
     tool.close()
 
@@ -163,8 +161,7 @@ def test_an_agent_can_make_a_file_its_own_and_not_give_it_to_another(callers, ro
 @pytest.mark.promise("000a-12.13")
 def test_the_note_tools_and_the_history_keep_to_the_scope_too(home, root, terminal):
     for agent, total in (("a", 2), ("b", 0)):
-        with ServerProcess(command=memory_mcp(home, "--agent", agent), user=home.parent) as server:
-            server.handshake()
+        with connected(home, "--agent", agent) as server:
             found = server.call("search_notes", {"query": "zebra", "project": "memories"})["structuredContent"]
             assert found["total"] == total
     delete = '{"command": "delete", "path": "/memories/mine.md"}'

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from commonplace import open_memory
 from contract.note_tools import Tools, texts
 from contract.tables import tables
 
@@ -22,13 +21,10 @@ TEXT = (
     "```\n## Two\n```\n    ## Two\n<!--\n## Two\n-->\n## Two ##\nsecond same\n\n## Three\nthird same"
 )
 FORMS = {
-    "LF": ("", "\n", "\n"),
-    "CRLF": ("", "\r\n", "\r\n"),
-    "BOM": ("\ufeff", "\n", "\n"),
-    "no final newline": ("", "\n", ""),
-    "BOM, CRLF, no final newline": ("\ufeff", "\r\n", ""),
+    "LF": ("", "\n", "\n"), "CRLF": ("", "\r\n", "\r\n"), "BOM": ("\ufeff", "\n", "\n"),
+    "no final newline": ("", "\n", ""), "BOM, CRLF, no final newline": ("\ufeff", "\r\n", ""),
     "CRLF, no final newline": ("", "\r\n", ""),
-}
+}  # fmt: skip
 NEW = "new\nlines\n"
 EDITS = TABLES["edits"]
 
@@ -110,12 +106,6 @@ def test_a_missing_section_is_added_at_the_end(tools: Tools) -> None:
     assert "missing" in tools.text(
         "edit_note", identifier="Doc", operation="replace_section", section="More", content="x"
     )
-
-
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory):
-    with open_memory(tmp_path_factory.mktemp("editing") / "home", watch=False) as memory:
-        yield Tools(memory)
 
 
 LINES = st.sampled_from(

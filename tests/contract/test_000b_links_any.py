@@ -12,9 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commonplace import open_memory
 from commonplace.note.links import slug
-from contract.note_tools import Tools
 
 pytestmark = pytest.mark.promise("000b-12.4")
 
@@ -115,12 +113,6 @@ def expected(notes: list[Given], permalinks: dict[Given, str], target: str) -> l
         others = [each for each in notes if each.project != project]
         steps += [by_permalink(others, name), [one for one in others if name in one.titles]]
     return next((step for step in steps if step), stems if not relative else [])
-
-
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory):
-    with open_memory(tmp_path_factory.mktemp("links") / "home", watch=False) as memory:
-        yield Tools(memory)
 
 
 @settings(max_examples=150, deadline=None)

@@ -171,11 +171,8 @@ def test_equal_hits_are_ordered_newest_first_then_by_permalink(tools: Tools) -> 
         os.utime(file, (1_700_000_000 - age, 1_700_000_000 - age))
     for _ in range(3):
         assert tools.paged("search_notes", "results", "file_path", query="very same") == [
-            "b.md",
-            "c.md",
-            "d.md",
-            "a.md",
-        ]
+            "b.md", "c.md", "d.md", "a.md",
+        ]  # fmt: skip
         tools.memory.reindex()
 
 

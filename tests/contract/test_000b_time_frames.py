@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from commonplace import clock, open_memory
+from commonplace import open_memory
 from contract.note_tools import Tools
 from contract.tables import tables
 
@@ -56,6 +56,16 @@ FRAMES = {
     "昨天": at("2026-03-10"),
     "本周": at("2026-03-09"),
     "上周": at("2026-03-02"),
+    "this month": at("2026-03-01"),
+    "本月": at("2026-03-01"),
+    "上个月": at("2026-02-01"),
+    "last 3 days": NOW - timedelta(days=3),
+    "the past week": NOW - timedelta(weeks=1),
+    "a week": NOW - timedelta(weeks=1),
+    "an hour ago": NOW - timedelta(hours=1),
+    "最近3天": NOW - timedelta(days=3),
+    "一周": NOW - timedelta(weeks=1),
+    "两个月": NOW - timedelta(days=60),
 }
 NO_FRAMES = TABLES["no_frames"]
 
@@ -124,25 +134,3 @@ def test_recent_notes_are_newest_first_over_all_projects_and_equal_times_by_perm
     rows = clocked("recent_activity", timeframe="1h")["results"]
     assert [each["permalink"] for each in rows] == ["memories/d", "notes/c", "memories/a", "notes/b"]
     assert [each["file_path"] for each in clocked("recent_activity", project="Memories")["results"]] == ["d.md", "a.md"]
-
-
-@pytest.mark.parametrize(
-    ("frame", "since"),
-    [
-        ("last 3 days", NOW - timedelta(days=3)),
-        ("the past week", NOW - timedelta(weeks=1)),
-        ("a week", NOW - timedelta(weeks=1)),
-        ("an hour ago", NOW - timedelta(hours=1)),
-        ("最近3天", NOW - timedelta(days=3)),
-        ("一周", NOW - timedelta(weeks=1)),
-        ("两个月", NOW - timedelta(days=60)),
-    ],
-)
-def test_time_frames_in_everyday_words_are_amounts(frame: str, since: datetime) -> None:
-    assert clock.since(frame, NOW, UTC) == since
-
-
-def test_this_and_last_month_begin_on_their_first_day() -> None:
-    first = NOW.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
-    assert clock.since("this month", NOW, UTC) == first == clock.since("本月", NOW, UTC)
-    assert clock.since("上个月", NOW, UTC) == clock.since("last month", NOW, UTC) < first

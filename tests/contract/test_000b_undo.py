@@ -18,13 +18,10 @@ pytestmark = pytest.mark.promise("000b-12.15")
 
 SAMPLES = Path(__file__).parents[2] / "samples" / "vault"
 EXTRA = {
-    "team/picture.png": b"\x89PNG\x00",
-    "team/crlf.md": b"---\r\ntitle: x\r\n---\r\ntext\r\n",
-    "team/latin1.md": b"caf\xe9\n",
-    "team/sub/deep/er/note.md": b"deep [[../../../picture]]\n",
-    "team/sub/.hidden": b"hidden\n",
-    "team/empty.md": b"",
-}
+    "team/picture.png": b"\x89PNG\x00", "team/crlf.md": b"---\r\ntitle: x\r\n---\r\ntext\r\n",
+    "team/latin1.md": b"caf\xe9\n", "team/sub/deep/er/note.md": b"deep [[../../../picture]]\n",
+    "team/sub/.hidden": b"hidden\n", "team/empty.md": b"",
+}  # fmt: skip
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commonplace import open_memory
 from contract.note_tools import Tools, texts
 from contract.tables import tables
 
@@ -58,14 +57,9 @@ def test_an_overwrite_keeps_id_permalink_written_time_and_the_keys_it_does_not_n
     assert (made["action"], made["permalink"], made["tags"]) == ("updated", "Own/Place", ["b"])
     header = yaml.load(file.read_text().split("---\n")[1], yaml.BaseLoader)
     assert header == {
-        "title": "Doc",
-        "type": "note",
-        "permalink": "Own/Place",
-        "tags": ["b"],
-        "status": "open",
-        "id": "my-id",
-        "created_at": "2020-01-02T03:04:05Z",
-    }
+        "title": "Doc", "type": "note", "permalink": "Own/Place", "tags": ["b"], "status": "open",
+        "id": "my-id", "created_at": "2020-01-02T03:04:05Z",
+    }  # fmt: skip
     assert file.read_text().endswith("---\nnew text\n") or file.read_text().endswith("---\n\nnew text\n")
     tools.memory.undo()
     assert file.read_text() == f"{head}old text\n"
@@ -128,12 +122,6 @@ def test_a_value_comes_back_as_it_was_given(tools: Tools, value: Any) -> None:
         assert tools("search_notes", metadata_filters={"key": value})["total"] == 1
     tools("edit_note", identifier="Doc", operation="append", content="more\n")
     assert tools("read_note", identifier="Doc")["frontmatter"]["key"] == header["key"]
-
-
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory):
-    with open_memory(tmp_path_factory.mktemp("writing") / "home", watch=False) as memory:
-        yield Tools(memory)
 
 
 ANY = st.text(max_size=40)

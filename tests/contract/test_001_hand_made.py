@@ -79,12 +79,8 @@ def test_what_a_file_does_not_say_comes_from_its_place(terminal: Any, home: Path
     found = memories(terminal)
     bare, boxed = found["categories/knowledge/bare.md"], found["categories/inbox/bare.md"]
     assert (bare["phase"], bare["category"], bare["scope"], bare["source"], bare["content"]) == (
-        "organized",
-        "knowledge",
-        "global",
-        "file",
-        "no frontmatter at all",
-    )
+        "organized", "knowledge", "global", "file", "no frontmatter at all",
+    )  # fmt: skip
     assert (boxed["phase"], boxed["category"]) == ("inbox", "inbox")
     assert bare["created_at"] == "2026-04-24T03:06:40Z"
     assert found["categories/habits/moved.md"]["category"] == "habits"

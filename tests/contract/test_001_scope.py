@@ -277,12 +277,8 @@ def test_the_history_of_foreign_notes_is_hidden_and_cannot_be_undone(tmp_path: P
         before = texts(tmp_path / "home/notes")
         assert [change.path for change in x.memory.log(limit=0)] == ["Mine.md"]
         assert [change.path for change in y.memory.log(limit=0)] == [
-            "Was theirs.md",
-            "Was theirs.md",
-            "Theirs.md",
-            "Theirs.md",
-            "Theirs.md",
-        ]
+            "Was theirs.md", "Was theirs.md", "Theirs.md", "Theirs.md", "Theirs.md",
+        ]  # fmt: skip
         for ref in ("notes/Theirs.md", "notes/Was theirs.md"):
             with pytest.raises(Exception, match=r"Note not found"):
                 x.memory.restore(ref)

@@ -22,7 +22,7 @@ from contract.home_kinds import FILE
 from contract.mcp_server import Server, environment
 from contract.tables import tables
 from contract.test_002_cases import parsed
-from contract.test_002_graph import RESOURCES, answers, entity, relation
+from contract.test_002_graph import RESOURCES, answers, entity, relation, told
 from contract.test_002_graph import serving as serving_notes
 
 TABLES = tables("graph_file")
@@ -83,25 +83,16 @@ def test_an_array_is_refused_and_a_resource_does_not_show_it_as_empty(tmp_path: 
 def test_a_subscriber_is_told_of_changes_by_us_and_by_others_and_a_no_op_leaves_the_file(tmp_path, file):
     with serving(tmp_path, file) as server:
         server.ask("resources/subscribe", {"uri": RESOURCES[0]})
-
-        def told(tool: str, **arguments: Any) -> int:
-            number = server.begin(f"memory_{tool}", **arguments)
-            found = 0
-            while "id" not in (message := server.receive()):
-                found += message["params"]["uri"] == RESOURCES[0]
-            assert message["id"] == number
-            return found
-
-        assert told("read_graph") == 0
+        assert told(server, "read_graph") == []
         assert not file.exists()
-        assert told("create_entities", entities=[entity("Ada", "é")]) == 1
+        assert told(server, "create_entities", entities=[entity("Ada", "é")]) == [RESOURCES[0]]
         before = file.stat()
-        assert told("create_entities", entities=[entity("Ada")]) == 0
-        assert told("delete_entities", entityNames=["x"]) == 0
+        assert told(server, "create_entities", entities=[entity("Ada")]) == []
+        assert told(server, "delete_entities", entityNames=["x"]) == []
         assert file.stat() == before or file.stat().st_mtime_ns == before.st_mtime_ns
         with file.open("a") as other:
             other.write('{"type":"entity","name":"Bob","entityType":"","observations":[]}\n')
-        assert told("read_graph", limit=0) == 1
+        assert told(server, "read_graph", limit=0) == [RESOURCES[0]]
         (content,) = server.ask("resources/read", {"uri": RESOURCES[0]})["result"]["contents"]
         assert json.loads(content["text"]) == parsed(file)
     assert is_alone(file)

@@ -43,6 +43,16 @@ def answers(server: Server, count: int) -> dict[int, dict[str, Any]]:
     return {each["id"]: each["result"] for each in found}
 
 
+def told(server: Server, tool: str, **arguments: Any) -> list[str]:
+    """The resources of which subscribers are told before the tool's answer."""
+    number, found = server.begin(f"memory_{tool}", **arguments), []
+    while "id" not in (message := server.receive()):
+        assert message["method"] == "notifications/resources/updated"
+        found.append(message["params"]["uri"])
+    assert message["id"] == number
+    return found
+
+
 @pytest.mark.promise("002-14.1")
 def test_the_nine_tools_are_listed_as_published(tmp_path: Path) -> None:
     with serving(tmp_path) as server:
@@ -105,24 +115,14 @@ def test_each_resource_is_the_whole_graph_and_tells_its_subscribers_once(tmp_pat
         for uri in RESOURCES:
             assert server.ask("resources/subscribe", {"uri": uri})["result"] == {}
         assert server.ask("resources/subscribe", {"uri": "memory://other"})["error"]["code"] == -32602
-
-        def told(tool: str, **arguments: Any) -> list[str]:
-            number = server.begin(f"memory_{tool}", **arguments)
-            found = []
-            while "id" not in (message := server.receive()):
-                assert message["method"] == "notifications/resources/updated"
-                found.append(message["params"]["uri"])
-            assert message["id"] == number
-            return found
-
-        assert told("create_entities", entities=[entity("Ada", "likes tea")]) == [*RESOURCES]
-        assert told("create_entities", entities=[entity("Ada")]) == []
-        assert told("read_graph") == []
-        assert told("add_observations", observations=[{"entityName": "Nobody", "contents": ["x"]}]) == []
-        assert told("create_relations", relations=[relation("Ada knows Bob")]) == [*RESOURCES]
+        assert told(server, "create_entities", entities=[entity("Ada", "likes tea")]) == [*RESOURCES]
+        assert told(server, "create_entities", entities=[entity("Ada")]) == []
+        assert told(server, "read_graph") == []
+        assert told(server, "add_observations", observations=[{"entityName": "Nobody", "contents": ["x"]}]) == []
+        assert told(server, "create_relations", relations=[relation("Ada knows Bob")]) == [*RESOURCES]
         server.ask("resources/unsubscribe", {"uri": RESOURCES[0]})
-        assert told("delete_entities", entityNames=["Ada"]) == [RESOURCES[1]]
-        assert told("create_entities", entities=[entity("Eve", "é")]) == [RESOURCES[1]]
+        assert told(server, "delete_entities", entityNames=["Ada"]) == [RESOURCES[1]]
+        assert told(server, "create_entities", entities=[entity("Eve", "é")]) == [RESOURCES[1]]
         whole = server.data("memory_read_graph")
         for uri in RESOURCES:
             (content,) = server.ask("resources/read", {"uri": uri})["result"]["contents"]

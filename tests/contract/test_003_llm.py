@@ -13,6 +13,7 @@ from contract.language_model import LanguageModel, language_model
 from contract.memory_bank import Banks
 
 TEXT = "We decided to use Postgres\n\n***\n- for storage\n- from May on"
+NOBODY = "http://127.0.0.1:1"
 FAILED = "LLM processing failed, using fallback rule-based processing"
 
 
@@ -158,14 +159,8 @@ def test_three_failures_of_whatever_kind_turn_the_model_off(banks: Banks, model:
 
 
 @pytest.mark.promise("003-11.10")
-def test_without_a_model_the_rules_choose(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("settings", "failures"), [({}, 0), ({"llm_base_url": NOBODY, "llm_model": "small"}, 1)])
+def test_without_a_model_or_with_one_nobody_listens_at_the_rules_choose(tmp_path, settings, failures):
     with open_memory(tmp_path / "home", watch=False) as memory:
-        banks = Banks(memory)
-        check_rules(banks, banks.write(TEXT), 0)
-
-
-@pytest.mark.promise("003-11.10")
-def test_a_model_nobody_listens_at_leaves_it_to_the_rules(tmp_path: Path) -> None:
-    with open_memory(tmp_path / "home", watch=False) as memory:
-        banks = Banks(memory, llm_base_url="http://127.0.0.1:1", llm_model="small")
-        check_rules(banks, banks.write(TEXT), 1)
+        banks = Banks(memory, **settings)
+        check_rules(banks, banks.write(TEXT), failures)

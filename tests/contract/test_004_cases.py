@@ -9,7 +9,7 @@ import pytest
 
 from commonplace import __version__, open_memory
 from contract.key_value import CASES, NAMES, Clock, KeyValue, play
-from serve.process import ServerProcess, memory_mcp
+from serve.process import connected
 
 pytestmark = pytest.mark.promise("004-9.1", "004-9.2")
 
@@ -32,8 +32,7 @@ def at_the_start_of_a_second() -> None:
 def server(tmp_path_factory):
     """One server for all cases, which ends well and says nothing on stderr."""
     user = tmp_path_factory.mktemp("stdio")
-    with ServerProcess(command=memory_mcp(user / "home", "--tools", "kv"), user=user) as server:
-        server.handshake()
+    with connected(user / "home", "--tools", "kv") as server:
         yield server
         assert server.close() == 0
         assert server.errors() == ""
@@ -69,10 +68,9 @@ TOOLS = {
 
 def test_agent_memory_is_a_server_of_that_name_with_exactly_these_tools(tmp_path, monkeypatch):
     monkeypatch.delenv("AGENT_MEMORY_PATH", raising=False)
-    with ServerProcess(command=memory_mcp(tmp_path / "home", "--as", "agent-memory"), user=tmp_path) as server:
-        hello = server.handshake()
-        assert hello["serverInfo"] == {"name": "agent-memory", "version": __version__}
-        assert hello["instructions"].count(". ") == 0
+    with connected(tmp_path / "home", "--as", "agent-memory") as server:
+        assert server.hello["serverInfo"] == {"name": "agent-memory", "version": __version__}
+        assert server.hello["instructions"].count(". ") == 0
         found = {tool["name"]: tool for tool in server.ask("tools/list")["result"]["tools"]}
     assert list(found) == list(TOOLS)
     for name, (arguments, hints) in TOOLS.items():

@@ -12,7 +12,7 @@ from commonplace import NotFound, Query, faces, open_memory
 from commonplace.engine.entries import NoteEntries
 from commonplace.errors import CannotUndo
 from contract.key_value import Clock, KeyValue
-from serve.process import ServerProcess, memory_mcp
+from serve.process import connected
 
 pytestmark = pytest.mark.promise("004-9.5")
 SECRET = "xyzzy-plugh"
@@ -204,8 +204,7 @@ def test_an_expiry_written_or_taken_back_by_hand_counts(entries, clock):
 
 
 def test_with_a_real_clock_a_second_is_a_second(tmp_path):
-    with ServerProcess(command=memory_mcp(tmp_path / "home", "--tools", "kv,notes"), user=tmp_path) as server:
-        server.handshake()
+    with connected(tmp_path / "home", "--tools", "kv,notes") as server:
         server.text("memory_remember", {"key": "k", "value": SECRET, "ttl_seconds": 1})
         assert SECRET in server.text("memory_recall", {"key": "k"})
         end = time.monotonic() + 30

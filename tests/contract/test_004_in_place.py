@@ -17,7 +17,7 @@ from commonplace.faces.kv import JsonFolder, toolset
 from commonplace.faces.tool import Registry
 from commonplace.store.inplace import locked_file
 from contract.key_value import CASES, NAMES, Clock, KeyValue, play
-from serve.process import ServerProcess, memory_mcp
+from serve.process import ServerProcess, connected
 
 pytestmark = pytest.mark.promise("004-9.9")
 
@@ -128,14 +128,10 @@ def test_a_namespace_field_that_means_another_file_is_only_a_field(entries):
 
 
 BROKEN = {
-    "torn": b'[{"key": "a", "val',
-    "an object": b'{"key": "a"}',
-    "a text inside": b'["a"]',
-    "no key": b'[{"value": "a"}]',
-    "a number as key": b'[{"key": 1, "value": "a"}]',
-    "no UTF-8": b'[{"key": "\xff"}]',
-    "no number": b'[{"key": "a", "n": NaN}]',
-}
+    "torn": b'[{"key": "a", "val', "an object": b'{"key": "a"}', "a text inside": b'["a"]',
+    "no key": b'[{"value": "a"}]', "a number as key": b'[{"key": 1, "value": "a"}]',
+    "no UTF-8": b'[{"key": "\xff"}]', "no number": b'[{"key": "a", "n": NaN}]',
+}  # fmt: skip
 CALLS: list[tuple[str, dict[str, Any]]] = [
     ("remember", {"key": "a", "value": "v"}), ("recall", {"key": "a"}), ("forget", {"key": "a"}),
     ("search", {"query": "a", "namespace": "default"}), ("clear_namespace", {"namespace": "default"}),
@@ -283,10 +279,8 @@ def serve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
     started: list[ServerProcess] = []
 
     def start(home: str = "home") -> ServerProcess:
-        server = ServerProcess(command=memory_mcp(tmp_path / home, "--as", "agent-memory"), user=tmp_path)
-        started.append(server.__enter__())
-        server.handshake()
-        return server
+        started.append(connected(tmp_path / home, "--as", "agent-memory"))
+        return started[-1]
 
     yield start
     for server in started:
@@ -321,8 +315,7 @@ def test_the_folder_in_the_users_home_or_the_one_the_variable_names_is_used(tmp_
     if not variable:
         monkeypatch.delenv("AGENT_MEMORY_PATH")
         (tmp_path / ".agent-memory").mkdir()
-    with ServerProcess(command=memory_mcp(tmp_path / "home", *arguments), user=tmp_path) as server:
-        server.handshake()
+    with connected(tmp_path / "home", *arguments) as server:
         server.text("memory_remember", {"key": "k", "value": "v"})
         assert server.close() == 0
     assert (tmp_path / ".agent-memory" / "default.json").exists()

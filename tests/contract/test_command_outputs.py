@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from contract.tables import assert_has, pattern
+
 pytestmark = pytest.mark.promise("001-17.1")
 
 DATA = json.loads(Path(__file__).with_name("data").joinpath("command_outputs.json").read_text("utf-8"))
@@ -17,43 +19,15 @@ CASES = {case["name"]: case["steps"] for case in DATA["cases"]}
 
 ID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 MASKS = {
-    "<ID>": ID,
-    "<ID8>": r"[0-9a-f]{8}",
-    "<TIME>": r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d",
-    "<MIN>": r"\d{4}-\d\d-\d\d \d\d:\d\d",
-    "<STAMP>": r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z",
-    "<HASH>": r"[0-9a-f]{64}",
-    "<ANY>": r"[^\n]*",
-}
-
-
-def pattern(expected: str) -> str:
-    """`expected` with its masks as a regular expression."""
-    text = re.escape(expected)
-    for mask, regex in MASKS.items():
-        text = text.replace(re.escape(mask), regex)
-    return text
+    "<ID>": ID, "<ID8>": r"[0-9a-f]{8}", "<TIME>": r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d",
+    "<MIN>": r"\d{4}-\d\d-\d\d \d\d:\d\d", "<STAMP>": r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z",
+    "<HASH>": r"[0-9a-f]{64}", "<ANY>": r"[^\n]*",
+}  # fmt: skip
 
 
 def matches(expected: str, actual: str, prefix: bool = False) -> bool:
     compare: Callable[..., Any] = re.match if prefix else re.fullmatch
-    return compare(pattern(expected), actual) is not None
-
-
-def assert_has(expected: Any, actual: Any, at: str = "$") -> None:
-    """`expected` is a part of `actual`: objects may have more keys, lists have as many items."""
-    if isinstance(expected, dict):
-        for key, value in expected.items():
-            assert key in actual, f"{at}.{key} is missing"
-            assert_has(value, actual[key], f"{at}.{key}")
-    elif isinstance(expected, list):
-        assert len(actual) == len(expected), f"{at}: {actual}"
-        for index, value in enumerate(expected):
-            assert_has(value, actual[index], f"{at}[{index}]")
-    elif isinstance(expected, str):
-        assert matches(expected, actual), f"{at}: {actual!r}, not {expected!r}"
-    else:
-        assert [actual, type(actual)] == [expected, type(expected)], f"{at}: {actual!r}, not {expected!r}"
+    return compare(pattern(expected, MASKS), actual) is not None
 
 
 class Case:
@@ -113,7 +87,7 @@ class Case:
             assert step["stderr_has"] in ran.err, (step, ran)
         for key in ("json_has", "stdout_json_has"):
             if key in step:
-                assert_has(step[key], json.loads(ran.out))
+                assert_has(json.loads(ran.out), step[key], matches)
         for name, regex in step["capture"].items():
             found = re.search(regex, ran.out)
             assert found, (step, ran)

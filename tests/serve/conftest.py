@@ -7,8 +7,25 @@ from contextlib import ExitStack
 
 import pytest
 
-from serve.process import MINI, ServerProcess, environment
-from serve.web import Web
+from serve.process import MINI, ServerProcess, environment, memory_mcp
+from serve.web import Web, browser
+
+
+@pytest.fixture
+def home(tmp_path):
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def connect(start, home):
+    """Start `memory mcp` on the home, after its handshake as a client of this name."""
+
+    def connected(*arguments, name="test"):
+        server = start(command=memory_mcp(home, *arguments), user=home.parent)
+        server.hello = server.handshake(client=name)
+        return server
+
+    return connected
 
 
 @pytest.fixture
@@ -41,8 +58,29 @@ def fifo(tmp_path):
 
 
 @pytest.fixture
-def web(tmp_path):
+def anyio_backend():
+    return "asyncio"
+
+
+@pytest.fixture
+def web(home):
     """A home served over HTTP in this process."""
-    made = Web(tmp_path / "home")
+    made = Web(home)
     yield made
     made.close()
+
+
+@pytest.fixture
+async def client(web, caplog):
+    """A client of the server of `web`, which serves and ends without a fault."""
+    async with web.served() as client:
+        yield client
+    assert "Traceback" not in caplog.text
+
+
+@pytest.fixture
+async def page(web, caplog):
+    """The owner, who has entered the page of `web`."""
+    async with browser(web) as visitor:
+        yield visitor
+    assert "Traceback" not in caplog.text

@@ -32,6 +32,13 @@ def memory_mcp(home: Path, *arguments: str) -> list[str]:
     return [sys.executable, "-m", "commonplace", "mcp", "--home", str(home), *arguments]
 
 
+def connected(home: Path, *arguments: str, user: Path | None = None, client: str = "test", **more) -> ServerProcess:
+    """`memory mcp` on `home`, started by a person at home in `user` [the folder above], after its handshake."""
+    server = ServerProcess(command=memory_mcp(home, *arguments), user=user or home.parent, **more)
+    server.hello = server.handshake(client=client)
+    return server
+
+
 class ServerProcess:
     """A server's stdin and stdout. Use as a context manager: it ends with the block."""
 

@@ -10,26 +10,16 @@ from commonplace.serve.mcp import agent_of
 @pytest.mark.parametrize(
     ("client", "agent"),
     [
-        ("claude-code", "claude"),
-        ("claude-ai", "claude"),
-        ("Claude-Desktop", "claude"),
-        ("Visual Studio Code", "copilot"),
-        ("cursor-vscode", "cursor"),
-        ("codex-mcp-client", "codex"),
-        ("Zed", "zed"),
-        ("My  Own (Client)", "my-own-client-"),
-        ("a.b_c-d 2", "a.b_c-d-2"),
-        ("@scope/name", "scope-name"),
+        ("claude-code", "claude"), ("claude-ai", "claude"), ("Claude-Desktop", "claude"),
+        ("Visual Studio Code", "copilot"), ("cursor-vscode", "cursor"), ("codex-mcp-client", "codex"), ("Zed", "zed"),
+        ("My  Own (Client)", "my-own-client-"), ("a.b_c-d 2", "a.b_c-d-2"), ("@scope/name", "scope-name"),
         ("..hidden", "hidden"),
+        *((name, "unknown") for name in ("", "   ", "记忆", "---", "\ud800")),
+        *((name, f"{name.lower()}-client") for name in ("owner", "Owner", "manual", "import", "web", "FILE")),
     ],
-)
-def test_a_client_is_its_agent_or_its_own_name_in_the_form_of_a_scope(client, agent):
+)  # fmt: skip
+def test_a_client_is_its_agent_or_its_own_name_in_the_form_of_a_scope_and_nobody_else(client, agent):
     assert agent_of(client) == agent
-
-
-@pytest.mark.parametrize("client", ["", "   ", "记忆", "---", "\ud800"])
-def test_a_client_without_a_usable_name_is_unknown_and_not_the_owner(client):
-    assert agent_of(client) == "unknown"
 
 
 def test_the_owners_table_goes_before_ours_and_knows_names_in_any_case():
@@ -49,8 +39,3 @@ def test_the_star_of_the_owners_table_stands_for_every_client_not_in_it():
     table = {"my-editor": "bob", "*": "Guest"}
     clients = ("My Editor", "claude-code", "bob", "anything", "")
     assert [agent_of(client, table) for client in clients] == ["bob", *["guest"] * 4]
-
-
-@pytest.mark.parametrize("client", ["owner", "Owner", "manual", "import", "web", "FILE"])
-def test_no_client_is_called_what_stands_for_somebody_else(client):
-    assert agent_of(client) == f"{client.lower()}-client"

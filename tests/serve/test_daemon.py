@@ -20,11 +20,6 @@ from serve.process import SECONDS
 MOMENT = datetime(2026, 5, 7, 10, 0, tzinfo=UTC)
 
 
-@pytest.fixture
-def home(tmp_path):
-    return tmp_path / "home"
-
-
 def a_record(number, content, category="people", created=MOMENT, **more):
     return Record(f"{number:08}-e29b-41d4-a716-446655440000", content, category, created, created, **more)
 

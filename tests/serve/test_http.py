@@ -14,27 +14,26 @@ from commonplace.errors import ConfigError
 from commonplace.serve.http import LIMIT, Place, place_of
 from serve.web import ACCEPT, FAR, LIST, Web, bearer, official, rpc, tool, tools
 
+pytestmark = pytest.mark.anyio
+
 
 @pytest.mark.promise("http-revisions")
 @pytest.mark.parametrize("mode", ["legacy", "auto", "2026-07-28"])
-def test_clients_of_both_revisions_find_every_toolset_with_a_token(web, mode):
-    async def conversation(client):
-        async with official(client, web.token(scope="admin"), mode=mode) as found:
-            names = {each.name for each in (await found.list_tools()).tools}
-            assert {"memory", "write_note", "memory_read_graph", "activate", "memory_recall"} <= names
-            done = await found.call_tool("write_note", {"title": "Tea", "content": "green", "directory": ""})
-            assert not done.is_error, done
-            read = await found.call_tool("read_note", {"identifier": "tea"})
-            assert "green" in read.content[0].text
-            with pytest.raises(MCPError, match="Unknown tool: nothing"):
-                await found.call_tool("nothing", {})
-            assert (await found.list_prompts()).prompts
-
-    web.run(conversation)
+async def test_clients_of_both_revisions_find_every_toolset_with_a_token(web, mode, client):
+    async with official(client, web.token(scope="admin"), mode=mode) as found:
+        names = {each.name for each in (await found.list_tools()).tools}
+        assert {"memory", "write_note", "memory_read_graph", "activate", "memory_recall"} <= names
+        done = await found.call_tool("write_note", {"title": "Tea", "content": "green", "directory": ""})
+        assert not done.is_error, done
+        read = await found.call_tool("read_note", {"identifier": "tea"})
+        assert "green" in read.content[0].text
+        with pytest.raises(MCPError, match="Unknown tool: nothing"):
+            await found.call_tool("nothing", {})
+        assert (await found.list_prompts()).prompts
 
 
 @pytest.mark.promise("http-refused")
-def test_what_is_wrong_about_a_request_is_said_by_its_status(web, caplog):
+async def test_what_is_wrong_about_a_request_is_said_by_its_status(web, caplog, client):
     good, old = web.token(), web.token("old")
     late, far = web.token("late", lasts=web.now - web.now.replace(hour=11)), "cpl_" + "x" * 43
     web.access.revoke("old")
@@ -54,59 +53,45 @@ def test_what_is_wrong_about_a_request_is_said_by_its_status(web, caplog):
         (400, bearer(good) | {"mcp-protocol-version": "1999-01-01"}, body), (200, bearer(good), body),
         (200, bearer(good) | {"origin": "http://localhost:3000"}, body),
     ]  # fmt: skip
-
-    async def conversation(client):
-        for status, headers, content in wrong:
-            answer = await client.post("/mcp", content=content, headers=ACCEPT | headers)
-            assert answer.status_code == status, (status, headers, answer.status_code, answer.text[:200])
-            assert "Traceback" not in answer.text
-            assert answer.status_code != 401 or answer.headers["www-authenticate"].startswith("Bearer")
-        for method in ("GET", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS", "TRACE", "PURGE"):
-            answer = await client.request(method, "/mcp", headers=ACCEPT | bearer(good))
-            assert (answer.status_code, "POST" in answer.headers["allow"]) == (405, True), method
-        for path in ("/", "/mcp/", "/mcp/x", "/s/", "/s/x/y", "/../etc/passwd", "/authorize", "/consent", "/app"):
-            answer = await client.post(path, content=body, headers=ACCEPT | bearer(good), follow_redirects=False)
-            assert answer.status_code in (404, 307), path
-
-    web.run(conversation)
+    for status, headers, content in wrong:
+        answer = await client.post("/mcp", content=content, headers=ACCEPT | headers)
+        assert answer.status_code == status, (status, headers, answer.status_code, answer.text[:200])
+        assert "Traceback" not in answer.text
+        assert answer.status_code != 401 or answer.headers["www-authenticate"].startswith("Bearer")
+    for method in ("GET", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS", "TRACE", "PURGE"):
+        answer = await client.request(method, "/mcp", headers=ACCEPT | bearer(good))
+        assert (answer.status_code, "POST" in answer.headers["allow"]) == (405, True), method
+    for path in ("/", "/mcp/", "/mcp/x", "/s/", "/s/x/y", "/../etc/passwd", "/authorize", "/consent", "/app"):
+        answer = await client.post(path, content=body, headers=ACCEPT | bearer(good), follow_redirects=False)
+        assert answer.status_code in (404, 307), path
     assert "Traceback" not in caplog.text
 
 
-def test_a_page_of_a_let_in_origin_may_ask_before_it_calls(web):
-    async def conversation(client):
-        asked = {"access-control-request-method": "POST", "access-control-request-headers": "authorization,mcp-method"}
-        answer = await client.options("/mcp", headers={"origin": "http://localhost:6274"} | asked)
-        assert answer.status_code == 200
-        assert answer.headers["access-control-allow-origin"] == "http://localhost:6274"
-        assert "mcp-name" in answer.headers["access-control-allow-headers"]
-        answer = await client.options("/mcp", headers={"origin": "https://evil.example"} | asked)
-        assert answer.status_code == 403
-
-    web.run(conversation)
+async def test_a_page_of_a_let_in_origin_may_ask_before_it_calls(client):
+    asked = {"access-control-request-method": "POST", "access-control-request-headers": "authorization,mcp-method"}
+    answer = await client.options("/mcp", headers={"origin": "http://localhost:6274"} | asked)
+    assert answer.status_code == 200
+    assert answer.headers["access-control-allow-origin"] == "http://localhost:6274"
+    assert "mcp-name" in answer.headers["access-control-allow-headers"]
+    answer = await client.options("/mcp", headers={"origin": "https://evil.example"} | asked)
+    assert answer.status_code == 403
 
 
-def test_whether_it_is_well_is_told_without_a_token(web):
-    async def conversation(client):
-        answer = await client.get("/healthz")
-        assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
-
-    web.run(conversation)
+async def test_whether_it_is_well_is_told_without_a_token(client):
+    answer = await client.get("/healthz")
+    assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
 
 
-def test_without_tokens_a_caller_of_this_machine_is_who_its_client_says(tmp_path):
+async def test_without_tokens_a_caller_of_this_machine_is_who_its_client_says(tmp_path):
     web = Web(tmp_path / "home", is_open=True)
-
-    async def conversation(client):
-        new = {"title": "Mine", "content": "x", "directory": "", "metadata": {"scope": "agent:tester"}}
+    new = {"title": "Mine", "content": "x", "directory": "", "metadata": {"scope": "agent:tester"}}
+    async with web.served() as client:
         async with official(client) as found:
             assert (await found.list_tools()).tools
         body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "write_note", "arguments": new}}
         answer = await client.post("/mcp", json=body, headers=ACCEPT | {"user-agent": "Tester/2.0"})
         assert answer.status_code == 200
-        refused = await client.post("/mcp", json=LIST, headers=ACCEPT | bearer("wrong"))
-        assert refused.status_code == 401
-
-    web.run(conversation)
+        assert (await client.post("/mcp", json=LIST, headers=ACCEPT | bearer("wrong"))).status_code == 401
     assert web.memory.find("mine").provenance.who == "agent:tester"
     web.close()
 
@@ -134,92 +119,77 @@ def test_an_address_is_host_and_port():
 
 
 @pytest.mark.promise("http-scopes")
-def test_a_tool_a_token_may_not_use_is_not_there(web):
+async def test_a_tool_a_token_may_not_use_is_not_there(web, client):
     read, write, admin = (web.token(each, scope=each) for each in ("read", "write", "admin"))
     few = web.token("few", scope="admin", projects=["notes"])
-
-    async def conversation(client):
-        assert {"read_note", "search_notes"} <= await tools(client, read)
-        assert not {"write_note", "memory", "delete_note", "memory_remember", "activate"} & await tools(client, read)
-        assert "write_note" in await tools(client, write)
-        for secret in (write, few):
-            assert not {"create_memory_project", "delete_project"} & await tools(client, secret)
-        assert "create_memory_project" in await tools(client, admin)
-        assert "Unknown tool: write_note" in await tool(client, read, "write_note", title="x", content="y")
-        first = await rpc(client, read, "initialize", protocolVersion="2025-11-25", capabilities={},
-                          clientInfo={"name": "x", "version": "1"})  # fmt: skip
-        assert "persistent memory across" not in first["result"].get("instructions", "")
-
-    web.run(conversation)
+    assert {"read_note", "search_notes"} <= await tools(client, read)
+    assert not {"write_note", "memory", "delete_note", "memory_remember", "activate"} & await tools(client, read)
+    assert "write_note" in await tools(client, write)
+    for secret in (write, few):
+        assert not {"create_memory_project", "delete_project"} & await tools(client, secret)
+    assert "create_memory_project" in await tools(client, admin)
+    assert "Unknown tool: write_note" in await tool(client, read, "write_note", title="x", content="y")
+    first = await rpc(client, read, "initialize", protocolVersion="2025-11-25", capabilities={},
+                      clientInfo={"name": "x", "version": "1"})  # fmt: skip
+    assert "persistent memory across" not in first["result"].get("instructions", "")
     assert web.memory.stats().projects.get("notes", 0) == 0
 
 
 @pytest.mark.promise("http-projects")
-def test_what_a_token_may_not_see_does_not_exist_for_it(web, tmp_path):
+async def test_what_a_token_may_not_see_does_not_exist_for_it(web, tmp_path, client):
     web.memory.add_project("work", str(tmp_path / "work"))
     web.memory.write(Draft("secret plan, see [[Lunch]]", title="Plan", project="work"))
     web.memory.write(Draft("soup at noon", title="Lunch", project="notes"))
     web.memory.write(Draft("mine alone", title="Own", project="notes", scope="agent:other"))
     plan = web.memory.find("plan")
     secret, every = web.token(projects=["notes"], agent="claude"), web.token("all", agent="claude")
-
-    async def conversation(client):
-        assert "secret" in await tool(client, every, "read_note", identifier="plan")
-        for refused in (plan.id, "plan", "Plan", plan.permalink, "memory://work/plan"):
-            said = await tool(client, secret, "read_note", identifier=refused)
-            assert "secret" not in said
-        unknown = await tool(client, secret, "read_note", identifier="nowhere")
-        assert (await tool(client, secret, "read_note", identifier="plan")) == unknown.replace("nowhere", "plan")
-        for name, given in (
-            ("search_notes", {"query": "secret plan"}), ("recent_activity", {}), ("list_memory_projects", {}),
-            ("build_context", {"url": "memory://lunch"}), ("list_directory", {"project": "notes"}),
-            ("write_note", {"title": "A", "content": "b", "project": "work"}), ("memory_read_graph", {}),
-            ("list_directory", {"project": "work"}), ("delete_note", {"identifier": "plan"}),
-        ):  # fmt: skip
-            said = (await tool(client, secret, name, **given)).replace('"work"', "").replace("secret plan", "")
-            assert not [each for each in ("secret", "Plan", str(tmp_path / "work")) if each in said], (name, said)
-        assert "soup" in await tool(client, secret, "search_notes", query="soup noon")
-        assert "# 0 notes" in await tool(client, every, "search_notes", query="mine alone")
-        assert "# Created" in await tool(client, secret, "write_note", title="New", content="kept", directory="")
-
-    web.run(conversation)
+    assert "secret" in await tool(client, every, "read_note", identifier="plan")
+    for refused in (plan.id, "plan", "Plan", plan.permalink, "memory://work/plan"):
+        said = await tool(client, secret, "read_note", identifier=refused)
+        assert "secret" not in said
+    unknown = await tool(client, secret, "read_note", identifier="nowhere")
+    assert (await tool(client, secret, "read_note", identifier="plan")) == unknown.replace("nowhere", "plan")
+    for name, given in (
+        ("search_notes", {"query": "secret plan"}), ("recent_activity", {}), ("list_memory_projects", {}),
+        ("build_context", {"url": "memory://lunch"}), ("list_directory", {"project": "notes"}),
+        ("write_note", {"title": "A", "content": "b", "project": "work"}), ("memory_read_graph", {}),
+        ("list_directory", {"project": "work"}), ("delete_note", {"identifier": "plan"}),
+    ):  # fmt: skip
+        said = (await tool(client, secret, name, **given)).replace('"work"', "").replace("secret plan", "")
+        assert not [each for each in ("secret", "Plan", str(tmp_path / "work")) if each in said], (name, said)
+    assert "soup" in await tool(client, secret, "search_notes", query="soup noon")
+    assert "# 0 notes" in await tool(client, every, "search_notes", query="mine alone")
+    assert "# Created" in await tool(client, secret, "write_note", title="New", content="kept", directory="")
     assert web.memory.find("new").provenance.who == "agent:claude"
     assert web.memory.find("new").provenance.client.startswith("http")
     assert "secret" in web.memory.read(plan.id).text
 
 
 @pytest.mark.promise("http-rates")
-def test_too_many_calls_are_refused_with_the_time_to_wait(web):
+async def test_too_many_calls_are_refused_with_the_time_to_wait(web, client):
     fast, few = web.token(rate=2), web.token("few", quota=3)
 
-    async def conversation(client):
-        async def status(secret):
-            return await client.post("/mcp", json=LIST, headers=ACCEPT | bearer(secret))
+    async def status(secret):
+        return await client.post("/mcp", json=LIST, headers=ACCEPT | bearer(secret))
 
-        assert [(await status(fast)).status_code for _ in range(3)] == [200, 200, 429]
-        refused = await status(fast)
-        assert refused.headers["retry-after"] == "31"
-        assert refused.json()["error"]["message"].startswith("More than 2 calls a minute with this token.")
-        web.later(seconds=31)
-        assert (await status(fast)).status_code == 200
-        assert [(await status(few)).status_code for _ in range(4)] == [200, 200, 200, 429]
-        assert "3 calls a day" in (await status(few)).json()["error"]["message"]
-        web.later(hours=13)
-        assert (await status(few)).status_code == 200
-
-    web.run(conversation)
+    assert [(await status(fast)).status_code for _ in range(3)] == [200, 200, 429]
+    refused = await status(fast)
+    assert refused.headers["retry-after"] == "31"
+    assert refused.json()["error"]["message"].startswith("More than 2 calls a minute with this token.")
+    web.later(seconds=31)
+    assert (await status(fast)).status_code == 200
+    assert [(await status(few)).status_code for _ in range(4)] == [200, 200, 200, 429]
+    assert "3 calls a day" in (await status(few)).json()["error"]["message"]
+    web.later(hours=13)
+    assert (await status(few)).status_code == 200
 
 
 @pytest.mark.promise("http-log")
-def test_the_access_log_tells_who_did_what_and_nothing_that_was_said(web, caplog):
+async def test_the_access_log_tells_who_did_what_and_nothing_that_was_said(web, caplog, client):
     caplog.set_level(logging.INFO, logger="commonplace.http")
     secret = web.token()
-
-    async def conversation(client):
-        await tool(client, secret, "write_note", title="Hidden", content="whispered", directory="")
-        await client.get("/nowhere%0A%20status%3D200?code=abcdef")
-
-    web.run(conversation)
+    await tool(client, secret, "write_note", title="Hidden", content="whispered", directory="")
+    await client.get("/nowhere%0A%20status%3D200?code=abcdef")
     lines = [each.getMessage() for each in caplog.records if each.name == "commonplace.http"]
     assert "method=POST path=/mcp status=200" in lines[0]
     assert "token=laptop/" in lines[0]
@@ -229,7 +199,7 @@ def test_the_access_log_tells_who_did_what_and_nothing_that_was_said(web, caplog
 
 
 @pytest.mark.promise("http-spaces")
-def test_a_space_is_there_for_its_members_alone(web):
+async def test_a_space_is_there_for_its_members_alone(web, client):
     web.access.add_space("team")
     web.access.add_space("other")
     for name, role in (("ann", "member"), ("bob", "reader"), ("eve", "owner")):
@@ -238,40 +208,33 @@ def test_a_space_is_there_for_its_members_alone(web):
     mine = web.token("mine", scope="admin")
     web.memory.write(Draft("private diary", title="Diary", project="notes"))
 
-    async def conversation(client):
-        async def status(secret, path):
-            return (await client.post(path, json=LIST, headers=ACCEPT | bearer(secret))).status_code
+    async def status(secret, path):
+        return (await client.post(path, json=LIST, headers=ACCEPT | bearer(secret))).status_code
 
-        team = "/s/team/mcp"
-        await tool(client, ann, "write_note", team, title="Plan", content="for all", directory="")
-        assert "for all" in await tool(client, bob, "read_note", team, identifier="plan")
-        assert "write_note" not in await tools(client, bob, team)
-        assert "create_memory_project" not in await tools(client, ann, team)
-        assert "create_memory_project" in await tools(client, eve, "/s/other/mcp")
-        assert "# 0 notes" in await tool(client, ann, "search_notes", team, query="diary private")
-        assert [await status(who, team) for who in (eve, mine, "x")] == [404, 404, 401]
-        there = await client.post(team, json=LIST, headers=ACCEPT | bearer(eve))
-        not_there = await client.post("/s/no/mcp", json=LIST, headers=ACCEPT | bearer(eve))
-        assert (there.status_code, there.content) == (not_there.status_code, not_there.content)
-        assert await status(ann, "/mcp") == 404
-        web.access.set_member("team", "ann", None)
-        assert await status(ann, team) == 404
-
-    web.run(conversation)
+    team = "/s/team/mcp"
+    await tool(client, ann, "write_note", team, title="Plan", content="for all", directory="")
+    assert "for all" in await tool(client, bob, "read_note", team, identifier="plan")
+    assert "write_note" not in await tools(client, bob, team)
+    assert "create_memory_project" not in await tools(client, ann, team)
+    assert "create_memory_project" in await tools(client, eve, "/s/other/mcp")
+    assert "# 0 notes" in await tool(client, ann, "search_notes", team, query="diary private")
+    assert [await status(who, team) for who in (eve, mine, "x")] == [404, 404, 401]
+    there = await client.post(team, json=LIST, headers=ACCEPT | bearer(eve))
+    not_there = await client.post("/s/no/mcp", json=LIST, headers=ACCEPT | bearer(eve))
+    assert (there.status_code, there.content) == (not_there.status_code, not_there.content)
+    assert await status(ann, "/mcp") == 404
+    web.access.set_member("team", "ann", None)
+    assert await status(ann, team) == 404
     with open_memory(web.access.space("team").home) as shared:
         assert shared.find("plan").provenance.who == "agent:ann"
 
 
-def test_revoking_a_token_ends_it_at_once_and_its_name_is_free_again(web):
+async def test_revoking_a_token_ends_it_at_once_and_its_name_is_free_again(web, client):
     secret = web.token()
-
-    async def conversation(client):
-        assert await tools(client, secret)
-        web.access.revoke("laptop")
-        assert (await client.post("/mcp", json=LIST, headers=ACCEPT | bearer(secret))).status_code == 401
-        assert await tools(client, web.token())
-
-    web.run(conversation)
+    assert await tools(client, secret)
+    web.access.revoke("laptop")
+    assert (await client.post("/mcp", json=LIST, headers=ACCEPT | bearer(secret))).status_code == 401
+    assert await tools(client, web.token())
 
 
 def test_no_secret_is_kept(web):
@@ -281,37 +244,30 @@ def test_no_secret_is_kept(web):
     assert (web.memory.home / ".commonplace" / "access.json").stat().st_mode & 0o777 == 0o600
 
 
-def test_a_damaged_file_of_tokens_lets_nobody_in(web, caplog):
+async def test_a_damaged_file_of_tokens_lets_nobody_in(web, caplog, client):
     secret = web.token()
     file = web.memory.home / ".commonplace" / "access.json"
     file.write_text("{")
-
-    async def conversation(client):
-        answer = await client.post("/mcp", json=LIST, headers=ACCEPT | bearer(secret))
-        assert answer.status_code == 503
-
-    web.run(conversation)
+    answer = await client.post("/mcp", json=LIST, headers=ACCEPT | bearer(secret))
+    assert answer.status_code == 503
     assert "access.json of the home cannot be read" in caplog.text
     assert "Traceback" not in caplog.text
 
 
-def test_many_callers_at_once_lose_nothing(web):
+async def test_many_callers_at_once_lose_nothing(web, client):
     secrets = [web.token(f"t{number}", rate=0) for number in range(8)]
 
-    async def conversation(client):
-        async def caller(number):
-            for turn in range(5):
-                said = await tool(client, secrets[number], "write_note", title=f"N {number} {turn}", content="x",
-                                  directory="")  # fmt: skip
-                assert "N" in said
+    async def caller(number):
+        for turn in range(5):
+            said = await tool(client, secrets[number], "write_note", title=f"N {number} {turn}", content="x",
+                              directory="")  # fmt: skip
+            assert "N" in said
 
-        await asyncio.gather(*(caller(number) for number in range(len(secrets))))
-
-    web.run(conversation)
+    await asyncio.gather(*(caller(number) for number in range(len(secrets))))
     assert web.memory.stats().projects["notes"] == 40
 
 
-def test_no_tool_fails_inside_for_a_token_limited_to_one_project(web):
+async def test_no_tool_fails_inside_for_a_token_limited_to_one_project(web, client):
     secret = web.token(scope="admin", projects=["kv"])
     given = {
         "memory": {"command": "view", "path": "/memories"}, "read_note": {"identifier": "x"}, "list_directory": {},
@@ -322,18 +278,14 @@ def test_no_tool_fails_inside_for_a_token_limited_to_one_project(web):
         "memory_search_nodes": {"query": "x"}, "memory_open_nodes": {"names": ["x"]}, "update": {"bankType": "global"},
         "memory_remember": {"key": "k", "value": "v"}, "memory_recall": {"key": "k"}, "memory_search": {"query": "v"},
     }  # fmt: skip
-
-    async def conversation(client):
-        for name in sorted(await tools(client, secret)):
-            answer = await rpc(client, secret, "tools/call", name=name, arguments=given.get(name, {}))
-            assert "failed inside the server" not in str(answer), name
-        assert "v" in await tool(client, secret, "memory_recall", key="k")
-
-    web.run(conversation)
+    for name in sorted(await tools(client, secret)):
+        answer = await rpc(client, secret, "tools/call", name=name, arguments=given.get(name, {}))
+        assert "failed inside the server" not in str(answer), name
+    assert "v" in await tool(client, secret, "memory_recall", key="k")
     assert {name for name, count in web.memory.stats().projects.items() if count} == {"kv"}
 
 
-def test_a_body_that_does_not_come_is_not_waited_for(web, monkeypatch):
+async def test_a_body_that_does_not_come_is_not_waited_for(web, monkeypatch, client):
     monkeypatch.setattr("commonplace.serve.middleware.BODY_SECONDS", 0.05)
     secret = web.token()
 
@@ -341,9 +293,6 @@ def test_a_body_that_does_not_come_is_not_waited_for(web, monkeypatch):
         yield b"{"
         await asyncio.Event().wait()
 
-    async def conversation(client):
-        answer = await client.post("/mcp", content=never(), headers=ACCEPT | bearer(secret))
-        assert answer.status_code == 408
-        assert (await client.post("/mcp", json=LIST, headers=ACCEPT | bearer(secret))).status_code == 200
-
-    web.run(conversation)
+    answer = await client.post("/mcp", content=never(), headers=ACCEPT | bearer(secret))
+    assert answer.status_code == 408
+    assert (await client.post("/mcp", json=LIST, headers=ACCEPT | bearer(secret))).status_code == 200

@@ -21,11 +21,6 @@ from serve.web import ACCEPT, LIST, bearer, official
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture
-def home(tmp_path):
-    return tmp_path / "home"
-
-
 def served(home, *more):
     return DaemonProcess(home, "--http", "127.0.0.1:0", *more)
 

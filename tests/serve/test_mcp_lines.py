@@ -200,79 +200,62 @@ def test_a_prompts_arguments_complete_to_nothing_and_unknown_references_are_refu
 
 
 @pytest.mark.parametrize(
-    ("line", "code"),
+    ("line", "id", "code"),
     [
-        (b"not json", PARSE_ERROR),
-        (b'{"jsonrpc": "2.0", "id": 1, "method": "ping"', PARSE_ERROR),
-        (b"\xff\xfe\x00", PARSE_ERROR),
-        (b'{"a": "' + b"[" * 100_000, PARSE_ERROR),
-        (b"[" * 100_000, PARSE_ERROR),
-        (b"[]", INVALID_REQUEST),
-        (b'[{"jsonrpc": "2.0", "id": 1, "method": "ping"}]', INVALID_REQUEST),
-        (b"5", INVALID_REQUEST),
-        (b"null", INVALID_REQUEST),
-        (b"{}", INVALID_REQUEST),
-        (b'{"jsonrpc": "2.0", "method": 5}', INVALID_REQUEST),
-        (b'{"jsonrpc": "2.0", "id": null, "method": "ping"}', INVALID_REQUEST),
-        (b'{"jsonrpc": "2.0", "id": true, "method": "ping"}', INVALID_REQUEST),
-        (b'{"jsonrpc": "2.0", "id": 1.5, "method": "ping"}', INVALID_REQUEST),
-        (b'{"jsonrpc": "2.0", "id": 7, "result": 5}', INVALID_REQUEST),
+        (b"not json", None, PARSE_ERROR),
+        (b'{"jsonrpc": "2.0", "id": 1, "method": "ping"', None, PARSE_ERROR),
+        (b"\xff\xfe\x00", None, PARSE_ERROR),
+        (b'{"a": "' + b"[" * 100_000, None, PARSE_ERROR),
+        (b"[" * 100_000, None, PARSE_ERROR),
+        (b"[]", None, INVALID_REQUEST),
+        (b'[{"jsonrpc": "2.0", "id": 1, "method": "ping"}]', None, INVALID_REQUEST),
+        (b"5", None, INVALID_REQUEST),
+        (b"null", None, INVALID_REQUEST),
+        (b"{}", None, INVALID_REQUEST),
+        (b'{"jsonrpc": "2.0", "method": 5}', None, INVALID_REQUEST),
+        (b'{"jsonrpc": "2.0", "id": null, "method": "ping"}', None, INVALID_REQUEST),
+        (b'{"jsonrpc": "2.0", "id": true, "method": "ping"}', None, INVALID_REQUEST),
+        (b'{"jsonrpc": "2.0", "id": 1.5, "method": "ping"}', None, INVALID_REQUEST),
+        (b'{"jsonrpc": "2.0", "id": 7, "result": 5}', None, INVALID_REQUEST),
+        (b'{"jsonrpc": "1.0", "id": 99, "method": "ping"}', 99, INVALID_REQUEST),
+        (b'{"id": 99, "method": "ping"}', 99, INVALID_REQUEST),
+        (b'{"jsonrpc": "2.0", "id": 99, "method": {}}', 99, INVALID_REQUEST),
+        (b'{"jsonrpc": "2.0", "id": 99, "method": "ping", "params": []}', 99, INVALID_PARAMS),
+        (b'{"jsonrpc": "2.0", "id": 99, "method": "ping", "params": "x"}', 99, INVALID_PARAMS),
+        (b'{"jsonrpc": "2.0", "id": 99, "method": "tools/call", "params": {"name": 5}}', 99, INVALID_PARAMS),
+        (b'{"jsonrpc": "2.0", "id": 99, "method": "tools/call"}', 99, INVALID_PARAMS),
     ],
 )
-def test_a_line_that_is_no_message_gets_an_error_and_the_connection_lives(mini, line, code):
+def test_a_wrong_line_is_refused_under_its_id_if_it_has_one_and_the_connection_lives(mini, line, id, code):
     mini.write(line + b"\n")
     answer = mini.receive()
-    assert (answer["id"], answer["error"]["code"]) == (None, code)
+    assert (answer["id"], answer["error"]["code"]) == (id, code)
     assert mini.ask("ping")["result"] == {}
 
 
 @pytest.mark.parametrize(
-    ("line", "code"),
+    ("value", "words"),
     [
-        (b'{"jsonrpc": "1.0", "id": 99, "method": "ping"}', INVALID_REQUEST),
-        (b'{"id": 99, "method": "ping"}', INVALID_REQUEST),
-        (b'{"jsonrpc": "2.0", "id": 99, "method": {}}', INVALID_REQUEST),
-        (b'{"jsonrpc": "2.0", "id": 99, "method": "ping", "params": []}', INVALID_PARAMS),
-        (b'{"jsonrpc": "2.0", "id": 99, "method": "ping", "params": "x"}', INVALID_PARAMS),
-        (b'{"jsonrpc": "2.0", "id": 99, "method": "tools/call", "params": {"name": 5}}', INVALID_PARAMS),
-        (b'{"jsonrpc": "2.0", "id": 99, "method": "tools/call"}', INVALID_PARAMS),
+        *((value, "`text` must be a text") for value in (b"1" * 5000, b"-" + b"9" * 5000, b"[" * 500 + b"]" * 500)),
+        *((text, "`text` must be valid Unicode") for text in (
+            rb'"a\ud800b"', rb'"\udfff"', b'"a\xffb"', b'"\xed\xa0\x80"')),
     ],
-)
-def test_a_wrong_request_is_refused_under_its_id(mini, line, code):
-    mini.write(line + b"\n")
-    answer = mini.receive()
-    assert (answer["id"], answer["error"]["code"]) == (99, code)
-
-
-@pytest.mark.parametrize(
-    "value", [b"1" * 5000, b"-" + b"9" * 5000, b"[" * 500 + b"]" * 500], ids=["long", "less", "deep"]
-)
-def test_a_value_beyond_all_bounds_is_refused_by_the_tool(mini, value):
-    call = b'{"jsonrpc": "2.0", "id": 96, "method": "tools/call", "params": '
+    ids=["long", "less", "deep", "high", "low", "byte", "encoded"],
+)  # fmt: skip
+def test_a_value_beyond_all_bounds_or_no_unicode_is_refused_by_the_tool_under_its_name(mini, value, words):
+    before = mini.text("all")
+    call = b'{"jsonrpc": "2.0", "id": 98, "method": "tools/call", "params": '
     mini.write(call + b'{"name": "append", "arguments": {"text": ' + value + b"}}}\n")
     answer = mini.receive()
-    assert answer["id"] == 96
+    assert answer["id"] == 98
     assert answer["result"]["isError"]
-    assert "`text` must be a text" in answer["result"]["content"][0]["text"]
+    assert words in answer["result"]["content"][0]["text"]
+    assert mini.text("all") == before
 
 
 def test_blank_lines_byte_order_marks_and_crlf_are_no_trouble(mini):
     mini.write(b"\n  \r\n\xef\xbb\xbf" + b'{"jsonrpc": "2.0", "id": "a", "method": "ping"}\r\n')
     assert mini.receive() == {"jsonrpc": "2.0", "id": "a", "result": {}}
-
-
-@pytest.mark.parametrize(
-    "text", [rb'"a\ud800b"', rb'"\udfff"', b'"a\xffb"', b'"\xed\xa0\x80"'], ids=["high", "low", "byte", "encoded"]
-)
-def test_text_that_is_no_unicode_is_refused_by_the_tool_under_the_parameters_name(mini, text):
-    before = mini.text("all")
-    call = b'{"jsonrpc": "2.0", "id": 98, "method": "tools/call", "params": '
-    mini.write(call + b'{"name": "append", "arguments": {"text": ' + text + b"}}}\n")
-    answer = mini.receive()
-    assert answer["id"] == 98
-    assert answer["result"]["isError"]
-    assert "`text` must be valid Unicode" in answer["result"]["content"][0]["text"]
-    assert mini.text("all") == before
 
 
 @pytest.mark.parametrize(

@@ -2,44 +2,24 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 
 
-@pytest.fixture
-def memory_mcp(start, tmp_path, monkeypatch):
-    """Start `memory mcp` with these arguments on one home below tmp_path."""
-    monkeypatch.setenv("HOME", str(tmp_path))
-    for name in ("MEMORY_HOME", "MEMORY_AGENT", "BASIC_MEMORY_CONFIG_DIR"):
-        monkeypatch.delenv(name, raising=False)
-
-    def started(*arguments):
-        home = str(tmp_path / "home")
-        return start(*arguments, command=[sys.executable, "-m", "commonplace", "mcp", "--home", home])
-
-    return started
-
-
-def test_the_clients_name_decides_whose_notes_it_sees(memory_mcp, tmp_path):
-    memories = tmp_path / "home" / "memories"
+def test_the_clients_name_decides_whose_notes_it_sees(connect, home):
+    memories = home / "memories"
     memories.mkdir(parents=True)
     (memories / "mine.md").write_text("---\nscope: agent:claude\n---\nmine\n")
     view = {"command": "view", "path": "/memories/mine.md"}
     for client, sees in (("claude-code", True), ("cursor-vscode", False)):
-        server = memory_mcp()
-        server.handshake(client=client)
+        server = connect(name=client)
         assert server.call("memory", view)["isError"] is not sees
         assert server.close() == 0
-    server = memory_mcp("--agent", "claude")
-    server.handshake(client="cursor-vscode")
-    assert server.call("memory", view)["isError"] is False
+    assert connect("--agent", "claude", name="cursor-vscode").call("memory", view)["isError"] is False
 
 
 @pytest.mark.promise("trust-provenance")
-def test_a_note_says_which_client_and_tool_wrote_it(memory_mcp):
-    server = memory_mcp()
-    server.handshake(client="owner")  # what it calls itself makes it nobody else
+def test_a_note_says_which_client_and_tool_wrote_it(connect):
+    server = connect(name="owner")  # what it calls itself makes it nobody else
     note = {"title": "N", "content": "---\nwho: owner\n---\nx"}
     assert server.call("write_note", note)["isError"] is False
     assert server.call("memory", {"command": "create", "path": "/memories/m.md", "file_text": "y"})["isError"] is False
@@ -53,9 +33,8 @@ def test_a_note_says_which_client_and_tool_wrote_it(memory_mcp):
 
 
 @pytest.mark.promise("trust-projects")
-def test_a_client_is_told_that_the_owner_is_asked(memory_mcp, tmp_path):
-    server = memory_mcp()
-    server.handshake(client="cursor-vscode")
+def test_a_client_is_told_that_the_owner_is_asked(connect, tmp_path):
+    server = connect(name="cursor-vscode")
     given = {"project_name": "vault", "project_path": str(tmp_path / "vault")}
     reply = server.call("create_memory_project", given)
     assert reply["structuredContent"]["action"] == "asked"

@@ -7,14 +7,9 @@ import re
 import pytest
 
 from commonplace.errors import StorageError
-from serve.web import ACCEPT, LIST, Web, bearer, tool
+from serve.web import ACCEPT, LIST, bearer, tool
 
-
-@pytest.fixture
-def web(tmp_path):
-    made = Web(tmp_path / "home")
-    yield made
-    made.close()
+pytestmark = pytest.mark.anyio
 
 
 def values(text: str) -> dict[str, float]:
@@ -32,20 +27,16 @@ def values(text: str) -> dict[str, float]:
     return found
 
 
-def test_calls_are_counted_by_tool_and_outcome_with_their_time(web):
+async def test_calls_are_counted_by_tool_and_outcome_with_their_time(web, client):
     token, scraper = web.token(), web.token("prometheus", scope="read")
-
-    async def conversation(client):
-        for name, arguments in [("write_note", {"title": "Tea", "content": "x", "directory": ""}),
-                                ("read_note", {"identifier": "tea"}), ("read_note", {"identifier": "none"}),
-                                ("no_such_tool", {})]:  # fmt: skip
-            await tool(client, token, name, **arguments)
-        await client.post("/mcp", json=LIST, headers=ACCEPT)
-        answer = await client.get("/metrics", headers=bearer(scraper))
-        assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
-        return values(answer.text)
-
-    found = web.run(conversation)
+    for name, arguments in [("write_note", {"title": "Tea", "content": "x", "directory": ""}),
+                            ("read_note", {"identifier": "tea"}), ("read_note", {"identifier": "none"}),
+                            ("no_such_tool", {})]:  # fmt: skip
+        await tool(client, token, name, **arguments)
+    await client.post("/mcp", json=LIST, headers=ACCEPT)
+    answer = await client.get("/metrics", headers=bearer(scraper))
+    assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+    found = values(answer.text)
     assert found['commonplace_calls_total{tool="write_note",outcome="ok"}'] == 1
     assert found['commonplace_calls_total{tool="read_note",outcome="ok"}'] == 1
     assert found['commonplace_calls_total{tool="read_note",outcome="error"}'] == 1
@@ -60,77 +51,57 @@ def test_calls_are_counted_by_tool_and_outcome_with_their_time(web):
     assert "commonplace_lock_waits_total" in found
 
 
-def test_only_the_owners_tokens_for_everything_see_the_numbers(web):
+async def test_only_the_owners_tokens_for_everything_see_the_numbers(web, client):
     web.access.add_space("team")
     web.access.set_member("team", "ann", "owner")
     kinds = {
         None: 401, web.token("few", projects=("notes",)): 404, web.token("ann", member="ann", scope="admin"): 404,
         web.token("reads", scope="read"): 200, web.token("admin", scope="admin"): 200,
     }  # fmt: skip
-
-    async def conversation(client):
-        for token, status in kinds.items():
-            answer = await client.get("/metrics", headers=bearer(token) if token else {})
-            assert answer.status_code == status, token
-            assert ("commonplace_notes" in answer.text) == (status == 200)
-        answer = await client.get("/metrics", headers=bearer([*kinds][-1]) | {"host": "evil.example"})
-        assert answer.status_code == 421
-
-    web.run(conversation)
+    for token, status in kinds.items():
+        answer = await client.get("/metrics", headers=bearer(token) if token else {})
+        assert answer.status_code == status, token
+        assert ("commonplace_notes" in answer.text) == (status == 200)
+    answer = await client.get("/metrics", headers=bearer([*kinds][-1]) | {"host": "evil.example"})
+    assert answer.status_code == 421
 
 
-def test_nothing_of_what_was_said_is_among_the_numbers(web):
+async def test_nothing_of_what_was_said_is_among_the_numbers(web, client):
     token = web.token("secret-name")
-
-    async def conversation(client):
-        await tool(client, token, "write_note", title="Payroll", content="hunter2", directory="")
-        return (await client.get("/metrics", headers=bearer(token))).text
-
-    text = web.run(conversation)
+    await tool(client, token, "write_note", title="Payroll", content="hunter2", directory="")
+    text = (await client.get("/metrics", headers=bearer(token))).text
     assert not any(word in text for word in ("Payroll", "hunter2", "secret-name", "laptop", token))
 
 
-def test_ready_means_that_the_memory_can_be_read(web, monkeypatch):
-    async def conversation(client):
-        answer = await client.get("/readyz")
-        assert (answer.status_code, answer.json()) == (200, {"status": "ready", "lag": 0})
-        return (await client.get("/healthz")).json()
+async def test_ready_means_that_the_memory_can_be_read(client):
+    answer = await client.get("/readyz")
+    assert (answer.status_code, answer.json()) == (200, {"status": "ready", "lag": 0})
+    assert (await client.get("/healthz")).json() == {"status": "ok"}
 
-    assert web.run(conversation) == {"status": "ok"}
 
+async def test_a_server_whose_memory_cannot_be_read_lives_and_is_not_ready(web, client, monkeypatch):
     def broken(self):
         raise StorageError("index.db", "the disk reported an input/output error")
 
-    async def unready(client):
-        answer = await client.get("/readyz")
-        assert (answer.status_code, answer.json()) == (503, {"status": "unavailable", "lag": None})
-        assert (await client.get("/healthz")).status_code == 200
-        found = values((await client.get("/metrics", headers=bearer(web.token("m")))).text)
-        assert found["commonplace_ready"] == 0
-        assert "commonplace_notes" not in found
-
     monkeypatch.setattr(type(web.memory), "lag", broken)
-    web.run(unready)
+    answer = await client.get("/readyz")
+    assert (answer.status_code, answer.json()) == (503, {"status": "unavailable", "lag": None})
+    assert (await client.get("/healthz")).status_code == 200
+    found = values((await client.get("/metrics", headers=bearer(web.token("m")))).text)
+    assert found["commonplace_ready"] == 0
+    assert "commonplace_notes" not in found
 
 
-def test_a_server_that_is_behind_says_by_how_much_and_takes_no_calls_from_a_balancer(web, monkeypatch):
+async def test_a_server_that_is_behind_says_by_how_much_and_takes_no_calls_from_a_balancer(web, monkeypatch, client):
     monkeypatch.setattr(type(web.memory), "lag", lambda self: 7)
-
-    async def conversation(client):
-        answer = await client.get("/readyz")
-        assert (answer.status_code, answer.json()) == (503, {"status": "behind", "lag": 7})
-
-    web.run(conversation)
+    answer = await client.get("/readyz")
+    assert (answer.status_code, answer.json()) == (503, {"status": "behind", "lag": 7})
 
 
-def test_who_asks_often_does_not_ask_the_memory_each_time(web, monkeypatch):
+async def test_who_asks_often_does_not_ask_the_memory_each_time(web, monkeypatch, client):
     asked, lag = [], type(web.memory).lag
     monkeypatch.setattr(type(web.memory), "lag", lambda self: asked.append(1) or lag(self))
     monkeypatch.setattr("commonplace.serve.metrics._LOOK_AFTER", 1e9)
-
-    async def conversation(client):
-        for _ in range(20):
-            assert (await client.get("/readyz")).status_code == 200
-
-    web.run(conversation)
+    for _ in range(20):
+        assert (await client.get("/readyz")).status_code == 200
     assert len(asked) == 1

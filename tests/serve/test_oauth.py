@@ -20,6 +20,8 @@ from commonplace.serve.client_documents import LIMIT, Documents, NoDocument, fet
 from commonplace.serve.oauth import may_redirect
 from serve.web import ACCEPT, FAR, LIST, Web, bearer, tools
 
+pytestmark = pytest.mark.anyio
+
 BACK = "https://claude.ai/api/mcp/auth_callback"
 DOCUMENT = "https://client.example/oauth.json"
 VERIFIER = "v" * 64
@@ -104,236 +106,193 @@ async def status(client, secret, path="/mcp"):
 
 @pytest.mark.promise("oauth-client")
 @pytest.mark.parametrize("how", ["registers", "has a document"])
-def test_the_official_client_gets_in_by_itself_once_a_token_was_shown(web, how):
+async def test_the_official_client_gets_in_by_itself_once_a_token_was_shown(web, how, client):
     secret = web.token(scope="write", agent="claude")
     web.documents[DOCUMENT] = document()
     storage, seen = Storage(), {}
 
-    async def conversation(client):
-        async def browser(url):
-            redirect = await client.get(url, follow_redirects=False)
-            page = await client.get(redirect.headers["location"])
-            assert "claude.ai" in page.text
-            assert "frame-ancestors 'none'" in page.headers["content-security-policy"]
-            seen.update(query(await answered(client, redirect.headers["location"], secret)))
+    async def browser(url):
+        redirect = await client.get(url, follow_redirects=False)
+        page = await client.get(redirect.headers["location"])
+        assert "claude.ai" in page.text
+        assert "frame-ancestors 'none'" in page.headers["content-security-policy"]
+        seen.update(query(await answered(client, redirect.headers["location"], secret)))
 
-        async def back():
-            return AuthorizationCodeResult(**seen)
+    async def back():
+        return AuthorizationCodeResult(**seen)
 
-        about = OAuthClientMetadata(redirect_uris=[BACK], client_name="Claude", scope="write")
-        url = DOCUMENT if how == "has a document" else None
-        auth = OAuthClientProvider(FAR + "/mcp", about, storage, browser, back, client_metadata_url=url)
-        async with (
-            httpx2.AsyncClient(transport=client._transport, auth=auth) as http,
-            Client(streamable_http_client(FAR + "/mcp", http_client=http)) as found,
-        ):
-            assert "write_note" in {each.name for each in (await found.list_tools()).tools}
-            done = await found.call_tool("write_note", {"title": "A", "content": "b", "directory": ""})
-            assert not done.is_error
-        assert (storage.client.client_id == DOCUMENT) == (how == "has a document")
-        assert seen["iss"] == FAR
-
-    web.run(conversation)
+    about = OAuthClientMetadata(redirect_uris=[BACK], client_name="Claude", scope="write")
+    url = DOCUMENT if how == "has a document" else None
+    auth = OAuthClientProvider(FAR + "/mcp", about, storage, browser, back, client_metadata_url=url)
+    async with (
+        httpx2.AsyncClient(transport=client._transport, auth=auth) as http,
+        Client(streamable_http_client(FAR + "/mcp", http_client=http)) as found,
+    ):
+        assert "write_note" in {each.name for each in (await found.list_tools()).tools}
+        done = await found.call_tool("write_note", {"title": "A", "content": "b", "directory": ""})
+        assert not done.is_error
+    assert (storage.client.client_id == DOCUMENT) == (how == "has a document")
+    assert seen["iss"] == FAR
     assert web.memory.find("a").provenance.who == "agent:claude"
 
 
 @pytest.mark.promise("oauth-client")
-def test_what_a_client_gets_is_bounded_by_the_token_that_let_it_in_and_ends_with_it(web):
+async def test_what_a_client_gets_is_bounded_by_the_token_that_let_it_in_and_ends_with_it(web, client):
     secret = web.token(scope="read", projects=["notes"])
-
-    async def conversation(client):
-        id = await registered(client)
-        got = (await exchanged(client, id, code=await code_for(client, id, secret, scope="admin"))).json()
-        assert (got["scope"], got["expires_in"]) == ("read", 3600)
-        assert "read_note" in await tools(client, got["access_token"])
-        assert "write_note" not in await tools(client, got["access_token"])
-        assert await status(client, got["refresh_token"]) == 401
-        assert await status(client, got["access_token"], "/s/team/mcp") == 401
-        web.later(hours=1)
-        assert await status(client, got["access_token"]) == 401
-        got = (await renewed(client, id, got["refresh_token"])).json()
-        assert await status(client, got["access_token"]) == 200
-        web.access.revoke("laptop")
-        assert await status(client, got["access_token"]) == 401
-        assert (await renewed(client, id, got["refresh_token"])).json()["error"] == "invalid_grant"
-
-    web.run(conversation)
+    id = await registered(client)
+    got = (await exchanged(client, id, code=await code_for(client, id, secret, scope="admin"))).json()
+    assert (got["scope"], got["expires_in"]) == ("read", 3600)
+    assert "read_note" in await tools(client, got["access_token"])
+    assert "write_note" not in await tools(client, got["access_token"])
+    assert await status(client, got["refresh_token"]) == 401
+    assert await status(client, got["access_token"], "/s/team/mcp") == 401
+    web.later(hours=1)
+    assert await status(client, got["access_token"]) == 401
+    got = (await renewed(client, id, got["refresh_token"])).json()
+    assert await status(client, got["access_token"]) == 200
+    web.access.revoke("laptop")
+    assert await status(client, got["access_token"]) == 401
+    assert (await renewed(client, id, got["refresh_token"])).json()["error"] == "invalid_grant"
     kept = (web.memory.home / ".commonplace" / "access.json").read_text()
     assert "cpa_" not in kept and "cpr_" not in kept  # noqa: PT018
 
 
 @pytest.mark.promise("oauth-rotation")
-def test_a_refresh_token_that_comes_twice_ends_all_it_led_to(web):
+async def test_a_refresh_token_that_comes_twice_ends_all_it_led_to(web, client):
     secret = web.token()
-
-    async def conversation(client):
-        id, other = await registered(client), await registered(client)
-        first = (await exchanged(client, id, code=await code_for(client, id, secret))).json()
-        assert (await renewed(client, other, first["refresh_token"])).json()["error"] == "invalid_grant"
-        second = (await renewed(client, id, first["refresh_token"])).json()
-        assert await status(client, first["access_token"]) == 401
-        assert await status(client, second["access_token"]) == 200
-        assert (await renewed(client, id, first["refresh_token"])).json()["error"] == "invalid_grant"
-        assert await status(client, second["access_token"]) == 401
-        assert (await renewed(client, id, second["refresh_token"])).json()["error"] == "invalid_grant"
-
-    web.run(conversation)
+    id, other = await registered(client), await registered(client)
+    first = (await exchanged(client, id, code=await code_for(client, id, secret))).json()
+    assert (await renewed(client, other, first["refresh_token"])).json()["error"] == "invalid_grant"
+    second = (await renewed(client, id, first["refresh_token"])).json()
+    assert await status(client, first["access_token"]) == 401
+    assert await status(client, second["access_token"]) == 200
+    assert (await renewed(client, id, first["refresh_token"])).json()["error"] == "invalid_grant"
+    assert await status(client, second["access_token"]) == 401
+    assert (await renewed(client, id, second["refresh_token"])).json()["error"] == "invalid_grant"
 
 
-def test_a_code_works_once_for_its_client_its_verifier_and_a_minute(web, monkeypatch):
+async def test_a_code_works_once_for_its_client_its_verifier_and_a_minute(web, monkeypatch, client):
     secret = web.token()
+    id, other = await registered(client), await registered(client)
+    code = await code_for(client, id, secret)
+    for wrong in ({"code_verifier": "w" * 64}, {"redirect_uri": BACK + "/x"}, {"client_id": other}, {"code": "x"}):
+        answer = await exchanged(client, id, **{"code": code} | wrong)
+        assert answer.status_code == 400, wrong
+    got = (await exchanged(client, id, code=code)).json()
+    assert await status(client, got["access_token"]) == 200
+    assert (await exchanged(client, id, code=code)).status_code == 400
+    assert await status(client, got["access_token"]) == 401  # somebody else has the code too
+    code = await code_for(client, id, secret)
+    import time
 
-    async def conversation(client):
-        id, other = await registered(client), await registered(client)
-        code = await code_for(client, id, secret)
-        for wrong in ({"code_verifier": "w" * 64}, {"redirect_uri": BACK + "/x"}, {"client_id": other}, {"code": "x"}):
-            answer = await exchanged(client, id, **{"code": code} | wrong)
-            assert answer.status_code == 400, wrong
-        got = (await exchanged(client, id, code=code)).json()
-        assert await status(client, got["access_token"]) == 200
-        assert (await exchanged(client, id, code=code)).status_code == 400
-        assert await status(client, got["access_token"]) == 401  # somebody else has the code too
-        code = await code_for(client, id, secret)
-        import time
-
-        late = time.time() + 61
-        monkeypatch.setattr("time.time", lambda: late)
-        assert (await exchanged(client, id, code=code)).status_code == 400
-
-    web.run(conversation)
+    late = time.time() + 61
+    monkeypatch.setattr("time.time", lambda: late)
+    assert (await exchanged(client, id, code=code)).status_code == 400
 
 
-def test_who_shows_no_valid_token_lets_nobody_in(web):
+async def test_who_shows_no_valid_token_lets_nobody_in(web, client):
     web.access.add_space("team")
     web.access.set_member("team", "ann", "member")
     ann, own = web.token("ann", member="ann"), web.token()
-
-    async def conversation(client):
-        id = await registered(client)
-        location = (await asked(client, id)).headers["location"]
-        for secret in ("", "cpl_wrong", ann):
-            answer = await answered(client, location, secret)
-            assert (answer.status_code, "no valid token" in answer.text) == (403, True)
-        refused = query(await answered(client, location, own, "deny"))
-        assert refused == {"error": "access_denied", "state": "s1", "iss": FAR}
-        assert (await answered(client, location, own)).status_code == 400
-        location = (await asked(client, id)).headers["location"]
-        assert [(await answered(client, location, "x")).status_code for _ in range(6)] == [403] * 4 + [400] * 2
-        team = FAR + "/s/team/mcp"
-        location = (await asked(client, id, resource=team)).headers["location"]
-        assert (await answered(client, location, own)).status_code == 403
-        code = query(await answered(client, location, ann))["code"]
-        got = (await exchanged(client, id, code=code)).json()
-        assert await status(client, got["access_token"], "/s/team/mcp") == 200
-        again = await asked(client, id, resource=team)
-        assert (await answered(client, again.headers["location"], got["access_token"])).status_code == 403
-        page = await client.post("/consent", data={}, headers={"origin": "https://evil.example"})
-        assert page.status_code == 403
-
-    web.run(conversation)
+    id = await registered(client)
+    location = (await asked(client, id)).headers["location"]
+    for secret in ("", "cpl_wrong", ann):
+        answer = await answered(client, location, secret)
+        assert (answer.status_code, "no valid token" in answer.text) == (403, True)
+    refused = query(await answered(client, location, own, "deny"))
+    assert refused == {"error": "access_denied", "state": "s1", "iss": FAR}
+    assert (await answered(client, location, own)).status_code == 400
+    location = (await asked(client, id)).headers["location"]
+    assert [(await answered(client, location, "x")).status_code for _ in range(6)] == [403] * 4 + [400] * 2
+    team = FAR + "/s/team/mcp"
+    location = (await asked(client, id, resource=team)).headers["location"]
+    assert (await answered(client, location, own)).status_code == 403
+    code = query(await answered(client, location, ann))["code"]
+    got = (await exchanged(client, id, code=code)).json()
+    assert await status(client, got["access_token"], "/s/team/mcp") == 200
+    again = await asked(client, id, resource=team)
+    assert (await answered(client, again.headers["location"], got["access_token"])).status_code == 403
+    page = await client.post("/consent", data={}, headers={"origin": "https://evil.example"})
+    assert page.status_code == 403
 
 
-def test_wrong_requests_are_refused_and_errors_say_who_sends_them(web):
-    async def conversation(client):
-        id = await registered(client)
-        for wrong in ({"client_id": "nobody"}, {"redirect_uri": "https://evil.example/"}):
-            assert (await asked(client, id, **wrong)).status_code == 400
-        for error, wrong in (
-            ("invalid_request", {"code_challenge": None}), ("unsupported_response_type", {"response_type": "token"}),
-            ("invalid_request", {"code_challenge_method": "plain"}), ("invalid_scope", {"scope": "root"}),
-            ("invalid_target", {"resource": "https://evil.example/mcp"}),
-        ):  # fmt: skip
-            answer = await asked(client, id, **wrong)
-            assert answer.status_code == 302
-            assert (query(answer)["error"], query(answer)["iss"], query(answer)["state"]) == (error, FAR, "s1"), wrong
-        for address in ("http://evil.example/", "javascript:alert(1)", "data:text/html,x", "https://a.example/#x"):
-            refused = await client.post("/register", json={"redirect_uris": [address]})
-            assert refused.status_code == 400, address
-        assert (await client.post("/register", content="{")).status_code == 400
-
-    web.run(conversation)
+async def test_wrong_requests_are_refused_and_errors_say_who_sends_them(client):
+    id = await registered(client)
+    for wrong in ({"client_id": "nobody"}, {"redirect_uri": "https://evil.example/"}):
+        assert (await asked(client, id, **wrong)).status_code == 400
+    for error, wrong in (
+        ("invalid_request", {"code_challenge": None}), ("unsupported_response_type", {"response_type": "token"}),
+        ("invalid_request", {"code_challenge_method": "plain"}), ("invalid_scope", {"scope": "root"}),
+        ("invalid_target", {"resource": "https://evil.example/mcp"}),
+    ):  # fmt: skip
+        answer = await asked(client, id, **wrong)
+        assert answer.status_code == 302
+        assert (query(answer)["error"], query(answer)["iss"], query(answer)["state"]) == (error, FAR, "s1"), wrong
+    for address in ("http://evil.example/", "javascript:alert(1)", "data:text/html,x", "https://a.example/#x"):
+        refused = await client.post("/register", json={"redirect_uris": [address]})
+        assert refused.status_code == 400, address
+    assert (await client.post("/register", content="{")).status_code == 400
 
 
-def test_the_names_a_client_gives_itself_are_only_text_on_the_page(web):
-    async def conversation(client):
-        id = await registered(client, client_name="<script>alert(1)</script>{request}")
-        page = await client.get((await asked(client, id)).headers["location"])
-        assert "<script" not in page.text
-        assert len(re.findall(r"<input", page.text)) == 2
-        assert page.headers["x-frame-options"] == "DENY"
-
-    web.run(conversation)
+async def test_the_names_a_client_gives_itself_are_only_text_on_the_page(client):
+    id = await registered(client, client_name="<script>alert(1)</script>{request}")
+    page = await client.get((await asked(client, id)).headers["location"])
+    assert "<script" not in page.text
+    assert len(re.findall(r"<input", page.text)) == 2
+    assert page.headers["x-frame-options"] == "DENY"
 
 
-def test_what_the_server_is_is_told_to_every_page(web):
-    async def conversation(client):
-        any_page = {"origin": "https://inspector.example"}
-        server = await client.get("/.well-known/oauth-authorization-server", headers=any_page)
-        told = server.json()
-        assert server.headers["access-control-allow-origin"] == "*"
-        assert told["issuer"] == FAR
-        assert told["code_challenge_methods_supported"] == ["S256"]
-        assert told["client_id_metadata_document_supported"] is True
-        assert told["authorization_response_iss_parameter_supported"] is True
-        for path in ("/mcp", "", "/s/team/mcp"):
-            found = (await client.get("/.well-known/oauth-protected-resource" + path, headers=any_page)).json()
-            assert (found["resource"], found["authorization_servers"]) == (FAR + (path or "/mcp"), [FAR])
-        assert (await client.get("/.well-known/oauth-protected-resource/x")).status_code == 404
-        challenge = (await client.post("/mcp", json=LIST, headers=ACCEPT)).headers["www-authenticate"]
-        assert f'resource_metadata="{FAR}/.well-known/oauth-protected-resource/mcp"' in challenge
-        before = {"access-control-request-method": "POST"} | any_page
-        assert (await client.options("/token", headers=before)).status_code == 200
-        web_app = await client.options("/mcp", headers=before | {"origin": "https://claude.ai"})
-        assert web_app.headers["access-control-allow-origin"] == "https://claude.ai"
-
-    web.run(conversation)
+async def test_what_the_server_is_is_told_to_every_page(client):
+    any_page = {"origin": "https://inspector.example"}
+    server = await client.get("/.well-known/oauth-authorization-server", headers=any_page)
+    told = server.json()
+    assert server.headers["access-control-allow-origin"] == "*"
+    assert told["issuer"] == FAR
+    assert told["code_challenge_methods_supported"] == ["S256"]
+    assert told["client_id_metadata_document_supported"] is True
+    assert told["authorization_response_iss_parameter_supported"] is True
+    for path in ("/mcp", "", "/s/team/mcp"):
+        found = (await client.get("/.well-known/oauth-protected-resource" + path, headers=any_page)).json()
+        assert (found["resource"], found["authorization_servers"]) == (FAR + (path or "/mcp"), [FAR])
+    assert (await client.get("/.well-known/oauth-protected-resource/x")).status_code == 404
+    challenge = (await client.post("/mcp", json=LIST, headers=ACCEPT)).headers["www-authenticate"]
+    assert f'resource_metadata="{FAR}/.well-known/oauth-protected-resource/mcp"' in challenge
+    before = {"access-control-request-method": "POST"} | any_page
+    assert (await client.options("/token", headers=before)).status_code == 200
+    web_app = await client.options("/mcp", headers=before | {"origin": "https://claude.ai"})
+    assert web_app.headers["access-control-allow-origin"] == "https://claude.ai"
 
 
-def test_strangers_may_not_ask_without_end(web):
-    async def conversation(client):
-        found = [(await client.post("/register", content="{")).status_code for _ in range(121)]
-        assert found == [400] * 120 + [429]
-        web.later(minutes=1)
-        assert (await client.post("/register", content="{")).status_code == 400
-
-    web.run(conversation)
+async def test_strangers_may_not_ask_without_end(web, client):
+    found = [(await client.post("/register", content="{")).status_code for _ in range(121)]
+    assert found == [400] * 120 + [429]
+    web.later(minutes=1)
+    assert (await client.post("/register", content="{")).status_code == 400
 
 
-def test_clients_that_registered_and_got_nothing_are_forgotten_after_a_day(web):
+async def test_clients_that_registered_and_got_nothing_are_forgotten_after_a_day(web, client):
     secret = web.token()
-
-    async def conversation(client):
-        kept, forgotten = await registered(client), await registered(client)
-        await exchanged(client, kept, code=await code_for(client, kept, secret))
-        web.later(days=2)
-        await registered(client)
-        assert (await asked(client, kept)).status_code == 302
-        assert (await asked(client, forgotten)).status_code == 400
-
-    web.run(conversation)
+    kept, forgotten = await registered(client), await registered(client)
+    await exchanged(client, kept, code=await code_for(client, kept, secret))
+    web.later(days=2)
+    await registered(client)
+    assert (await asked(client, kept)).status_code == 302
+    assert (await asked(client, forgotten)).status_code == 400
 
 
 @pytest.mark.parametrize("wrong", [{"client_id": "https://other.example/x"}, {"redirect_uris": []},
                                    {"redirect_uris": ["javascript:x"]}, {"redirect_uris": "x"}])  # fmt: skip
-def test_a_document_that_is_not_the_clients_own_is_none(web, wrong):
+async def test_a_document_that_is_not_the_clients_own_is_none(web, wrong, client):
     web.documents[DOCUMENT] = document(**wrong)
-
-    async def conversation(client):
-        assert (await asked(client, DOCUMENT)).status_code == 400
-        assert (await asked(client, "https://unknown.example/x.json")).status_code == 400
-
-    web.run(conversation)
+    assert (await asked(client, DOCUMENT)).status_code == 400
+    assert (await asked(client, "https://unknown.example/x.json")).status_code == 400
 
 
-def test_a_client_on_this_machine_may_answer_at_any_port(web):
+async def test_a_client_on_this_machine_may_answer_at_any_port(web, client):
     web.documents[DOCUMENT] = document(redirect_uris=["http://127.0.0.1/callback"])
-
-    async def conversation(client):
-        assert (await asked(client, DOCUMENT, redirect_uri="http://127.0.0.1:51234/callback")).status_code == 302
-        assert (await asked(client, DOCUMENT, redirect_uri="http://127.0.0.1:51234/other")).status_code == 400
-        assert (await asked(client, DOCUMENT, redirect_uri="http://evil.example/callback")).status_code == 400
-
-    web.run(conversation)
+    assert (await asked(client, DOCUMENT, redirect_uri="http://127.0.0.1:51234/callback")).status_code == 302
+    assert (await asked(client, DOCUMENT, redirect_uri="http://127.0.0.1:51234/other")).status_code == 400
+    assert (await asked(client, DOCUMENT, redirect_uri="http://evil.example/callback")).status_code == 400
 
 
 def test_answers_go_to_https_this_machine_or_a_programs_own_scheme():
@@ -430,44 +389,54 @@ def test_a_document_and_its_absence_are_asked_for_once():
     assert len(asked_for) == 2
 
 
-def test_each_step_may_be_answered_by_another_server_of_the_home(web, tmp_path):
+async def test_each_step_may_be_answered_by_another_server_of_the_home(web, client, tmp_path):
     other = Web(tmp_path / "home", public=FAR)
     secret = web.token(scope="write")
-
-    async def conversation(client):
-        async with other.served() as second:
-            id = await registered(client)
-            location = (await asked(second, id)).headers["location"]
-            assert (await answered(client, location, "cpl_wrong")).status_code == 403
-            code = query(await answered(client, location, secret))["code"]
-            assert (await answered(second, location, secret)).status_code == 400
-            got = (await exchanged(second, id, code=code)).json()
-            assert await status(client, got["access_token"]) == await status(second, got["access_token"]) == 200
-            got = (await renewed(client, id, got["refresh_token"])).json()
-            assert await status(second, got["access_token"]) == 200
-            assert (await exchanged(client, id, code=code)).status_code == 400  # it came twice: all it led to ends
-            assert await status(second, got["access_token"]) == 401
-
-    try:
-        web.run(conversation)
-    finally:
-        other.close()
-
-
-def test_what_waits_is_kept_without_its_secrets_and_only_for_minutes(web):
-    secret = web.token(scope="write")
-
-    async def conversation(client):
+    async with other.served() as second:
         id = await registered(client)
-        location = (await asked(client, id)).headers["location"]
-        key = parse_qs(urlsplit(location).query)["request"][0]
-        assert key not in web.access._layout.access.read_text()
-        code = await code_for(client, id, secret)
-        assert code not in web.access._layout.access.read_text()
-        web.later(minutes=11)
-        assert (await answered(client, location, secret)).status_code == 400
-        await asked(client, id)
-        assert {kind: len(rows) for kind, rows in web.access.rows()["oauth"].items()} == {
-            "asked": 1, "given": 0}  # fmt: skip
+        location = (await asked(second, id)).headers["location"]
+        assert (await answered(client, location, "cpl_wrong")).status_code == 403
+        code = query(await answered(client, location, secret))["code"]
+        assert (await answered(second, location, secret)).status_code == 400
+        got = (await exchanged(second, id, code=code)).json()
+        assert await status(client, got["access_token"]) == await status(second, got["access_token"]) == 200
+        got = (await renewed(client, id, got["refresh_token"])).json()
+        assert await status(second, got["access_token"]) == 200
+        assert (await exchanged(client, id, code=code)).status_code == 400  # it came twice: all it led to ends
+        assert await status(second, got["access_token"]) == 401
+    other.close()
 
-    web.run(conversation)
+
+async def test_what_waits_is_kept_without_its_secrets_and_only_for_minutes(web, client):
+    secret = web.token(scope="write")
+    id = await registered(client)
+    location = (await asked(client, id)).headers["location"]
+    key = parse_qs(urlsplit(location).query)["request"][0]
+    assert key not in web.access._layout.access.read_text()
+    code = await code_for(client, id, secret)
+    assert code not in web.access._layout.access.read_text()
+    web.later(minutes=11)
+    assert (await answered(client, location, secret)).status_code == 400
+    await asked(client, id)
+    assert {kind: len(rows) for kind, rows in web.access.rows()["oauth"].items()} == {
+        "asked": 1, "given": 0}  # fmt: skip
+
+
+async def test_a_client_that_gives_its_access_back_has_none(web, client):
+    id, secret = await registered(client), web.token()
+    for kind in ("access_token", "refresh_token"):
+        got = (await exchanged(client, id, code=await code_for(client, id, secret))).json()
+        for token in ("cpa_unknown", got[kind]):
+            form = {"client_id": id, "client_secret": "", "token": token}  # which the SDK asks for, empty or not
+            assert (await client.post("/revoke", data=form)).status_code == 200
+        assert await status(client, got["access_token"]) == 401
+        assert (await renewed(client, id, got["refresh_token"])).json()["error"] == "invalid_grant"
+
+
+async def test_only_so_many_clients_and_requests_wait(web, client, monkeypatch):
+    id = await registered(client)
+    monkeypatch.setattr("commonplace.serve.oauth.CLIENTS", 1)
+    monkeypatch.setattr("commonplace.serve.oauth._WAITING", 1)
+    assert (await client.post("/register", json={"redirect_uris": [BACK]})).status_code == 400
+    assert "request=" in (await asked(client, id)).headers["location"]
+    assert query(await asked(client, id))["error"] == "temporarily_unavailable"

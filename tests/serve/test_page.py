@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import html
 import re
 from hashlib import sha256
@@ -14,19 +13,10 @@ from commonplace import Draft
 from commonplace.jobs import dream
 from commonplace.note.edit import Append
 from commonplace.serve.page.render import diff, note_url, words
-from serve.web import browser
+
+pytestmark = pytest.mark.anyio
 
 PACKAGE = files("commonplace.serve.page")
-
-
-def visit(web, conversation):
-    """Have a conversation with the page as its owner."""
-
-    async def whole():
-        async with browser(web) as visitor:
-            return await conversation(visitor)
-
-    return asyncio.run(whole())
 
 
 def memory(web, text, **more):
@@ -39,85 +29,73 @@ def plain(page):
 
 
 @pytest.mark.promise("page-today")
-def test_today_lists_every_change_with_who_made_it_and_takes_one_back(web):
+async def test_today_lists_every_change_with_who_made_it_and_takes_one_back(web, page):
     agent = web.memory.as_caller("claude", "mcp", client="claude-code 2.1", session="s1234567890")
     note = agent.write(Draft("green\n", title="Tea"))
     web.memory.tag(note, ["hot"])
-
-    async def conversation(page):
-        shown = plain(await page.see("/page"))
-        assert "write Tea notes · claude · claude-code 2.1 · s1234567" in shown
-        assert shown.index("tag Tea") < shown.index("write Tea")
-        diffs = await page.see("/page/change/2", **{"hx-request": "true"})
-        assert "<!doctype" not in diffs
-        assert "+ - hot" in plain(diffs)
-        answer = await page.send("/page/undo", change="2", back="/page")
-        assert (answer.status_code, answer.headers["location"]) == (303, "/page?done=3")
-        shown = plain(await page.see("/page?done=3"))
-        assert "Done: change #3." in shown
-        assert "taken back by #3" in shown
-        assert (await page.send("/page/undo", change="2")).status_code == 409
-        assert (await page.send("/page/undo", change="x")).status_code == 400
-        assert (await page.client.get("/page/change/99")).status_code == 404
-        assert "Done" not in plain(await page.see("/page?done=<b>"))
-
-    visit(web, conversation)
+    shown = plain(await page.see("/page"))
+    assert "write Tea notes · claude · claude-code 2.1 · s1234567" in shown
+    assert shown.index("tag Tea") < shown.index("write Tea")
+    diffs = await page.see("/page/change/2", **{"hx-request": "true"})
+    assert "<!doctype" not in diffs
+    assert "+ - hot" in plain(diffs)
+    answer = await page.send("/page/undo", change="2", back="/page")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/page?done=3")
+    shown = plain(await page.see("/page?done=3"))
+    assert "Done: change #3." in shown
+    assert "taken back by #3" in shown
+    assert (await page.send("/page/undo", change="2")).status_code == 409
+    assert (await page.send("/page/undo", change="x")).status_code == 400
+    assert (await page.client.get("/page/change/99")).status_code == 404
+    assert (await page.client.get("/page/change/x")).status_code == 400
+    found = (await page.client.get("/api/change/1")).json()
+    assert (found["verb"], found["agent"], found["files"][0]["path"]) == ("write", "claude", "Tea.md")
+    assert "green" in found["files"][0]["after"]
+    assert "Done" not in plain(await page.see("/page?done=<b>"))
     assert web.memory.read(note).tags == ()
     assert web.memory.log(limit=1)[0].by["client"] == "page"
 
 
 @pytest.mark.promise("page-today")
-def test_a_run_of_a_job_is_one_line_that_opens_and_is_taken_back_whole(web):
+async def test_a_run_of_a_job_is_one_line_that_opens_and_is_taken_back_whole(web, page):
     for text in ("Bob is a colleague of Ann", "I prefer dark mode in every editor", "We decided to use Postgres"):
         memory(web, text)
     web.later(minutes=1)
     dream.run(web.memory, 1)
-
-    async def conversation(page):
-        shown = await page.see("/page")
-        assert "a run of 3 changes" in shown
-        run = re.search(r'name="run" value="(\d+)"', shown)[1]
-        await page.send("/page/undo", run=run)
-        assert f"taken back by #{web.memory.log(limit=1)[0].number}" not in await page.see("/page?before=4")
-        assert 'name="run"' not in await page.see("/page")
-
-    visit(web, conversation)
+    shown = await page.see("/page")
+    assert "a run of 3 changes" in shown
+    run = re.search(r'name="run" value="(\d+)"', shown)[1]
+    await page.send("/page/undo", run=run)
+    assert f"taken back by #{web.memory.log(limit=1)[0].number}" not in await page.see("/page?before=4")
+    assert 'name="run"' not in await page.see("/page")
     assert {each.phase for each in web.memory.list()[0]} == {"inbox"}
 
 
 @pytest.mark.promise("page-today")
-def test_every_change_stands_on_one_page_of_the_list(web):
+async def test_every_change_stands_on_one_page_of_the_list(web, page):
     for number in range(120):
         web.memory.write(Draft("x", title=f"N{number}"))
-
-    async def conversation(page):
-        seen, path = [], "/page"
-        while path:
-            shown = await page.see(path)
-            seen += re.findall(r'<li id="c(\d+)"', shown)
-            more = re.search(r'href="(/page\?before=\d+)"', shown)
-            path = more and more[1]
-        assert seen == [str(number) for number in range(120, 0, -1)]
-
-    visit(web, conversation)
+    seen, path = [], "/page"
+    while path:
+        shown = await page.see(path)
+        seen += re.findall(r'<li id="c(\d+)"', shown)
+        more = re.search(r'href="(/page\?before=\d+)"', shown)
+        path = more and more[1]
+    assert seen == [str(number) for number in range(120, 0, -1)]
 
 
 @pytest.mark.promise("page-note")
-def test_a_note_shows_its_text_facts_and_links_both_ways(web):
+async def test_a_note_shows_its_text_facts_and_links_both_ways(web, page):
     web.memory.write(Draft("# Tea\n\n- [taste] bitter #hot\n- drunk_by [[Ann]]\n- [[Nobody]]\n", title="Tea"))
     web.memory.write(Draft("Likes [[Tea|her tea]].", title="Ann"))
-
-    async def conversation(page):
-        tea, ann = await page.see("/page/note/notes/Tea.md"), await page.see("/page/note/notes/Ann.md")
-        assert "<h1>Tea</h1>" in tea
-        assert '<a href="/page/note/notes/Ann.md">Ann</a>' in tea
-        assert 'class="missing">Nobody</a>' in tea
-        assert "taste bitter" in plain(tea)
-        assert "Links to here links_to Ann" in plain(tea)
-        assert '<a href="/page/note/notes/Tea.md">her tea</a>' in ann
-        assert web.memory.read("tea", count=False).access_count == 0
-
-    visit(web, conversation)
+    tea, ann = await page.see("/page/note/notes/Tea.md"), await page.see("/page/note/notes/Ann.md")
+    assert "<h1>Tea</h1>" in tea
+    assert '<a href="/page/note/notes/Ann.md">Ann</a>' in tea
+    assert 'class="missing">Nobody</a>' in tea
+    assert "taste bitter" in plain(tea)
+    assert "Links to here links_to Ann" in plain(tea)
+    assert '<a href="/page/note/notes/Tea.md">her tea</a>' in ann
+    assert web.memory.read("tea", count=False).access_count == 0
 
 
 async def edited(page, at, text, checksum=None):
@@ -129,69 +107,62 @@ async def edited(page, at, text, checksum=None):
 
 
 @pytest.mark.promise("page-note")
-def test_an_edit_keeps_every_byte_it_is_not_about_and_asks_when_the_note_changed(web):
+async def test_an_edit_keeps_every_byte_it_is_not_about_and_asks_when_the_note_changed(web, page):
     place = web.memory.home / "notes" / "crlf.md"
     place.parent.mkdir(exist_ok=True)
     was = "\ufeff---\r\ntitle: A\r\n---\r\n\r\nfirst  \r\n茶 <b>&amp; x\r\n".encode()
     place.write_bytes(was)
     at = "/page/note/notes/crlf.md"
-
-    async def conversation(page):
-        await edited(page, at, lambda text: text)
-        assert place.read_bytes() == was
-        await edited(page, at, lambda text: text.replace("first", "second"))
-        assert place.read_bytes() == was.replace(b"first", b"second")
-        answer, _ = await edited(page, at, lambda text: "mine\n", checksum="00000000")
-        assert answer.status_code == 409
-        assert "The note was changed meanwhile" in answer.text
-        assert "mine" in answer.text
-        assert place.read_bytes() == was.replace(b"first", b"second")
-
-    visit(web, conversation)
+    await edited(page, at, lambda text: text)
+    assert place.read_bytes() == was
+    await edited(page, at, lambda text: text.replace("first", "second"))
+    assert place.read_bytes() == was.replace(b"first", b"second")
+    answer, _ = await edited(page, at, lambda text: "mine\n", checksum="00000000")
+    assert answer.status_code == 409
+    assert "The note was changed meanwhile" in answer.text
+    assert "mine" in answer.text
+    assert place.read_bytes() == was.replace(b"first", b"second")
 
 
 @pytest.mark.promise("page-note")
-def test_what_the_forms_of_a_note_do_is_done_and_taken_back(web):
+async def test_what_the_forms_of_a_note_do_is_done_and_taken_back(web, page):
     bob = memory(web, "Bob is a colleague of Ann", category="inbox")
     note = web.memory.write(Draft("one\n", title="Plan"))
     at, tea = note_url(bob.project, bob.path), note_url(note.project, note.path)
 
-    async def conversation(page):
-        async def do(where, **form):
-            answer = await page.send(where, **form)
-            assert answer.status_code == 303, answer.text
-            return answer.headers["location"].partition("?")[0]
+    async def do(where, **form):
+        answer = await page.send(where, **form)
+        assert answer.status_code == 303, answer.text
+        return answer.headers["location"].partition("?")[0]
 
-        assert await do(tea, do="tag", tags="a, b") == tea
-        assert await do(tea, do="tag", tags="b") == tea
-        assert web.memory.read(note).tags == ("b",)
-        here = await do(at, do="category", category="decisions")
-        assert here.startswith("/page/note/categories/decisions/")
-        await do(here, do="pin")
-        assert web.memory.memory_id(bob.id).header["pinned"] is True
-        await do(here, do="unpin")
-        there = await do(here, do="archive")
-        assert there.startswith("/page/note/.archive/decisions/")
-        assert "Bring back" in await page.see(there)  # a look at it does not
-        assert await do(there, do="bring_back") == here
-        await edited(page, tea, lambda text: text.replace("one", "two"))
-        number = web.memory.log(limit=1)[0].number
-        assert await do(tea, do="delete") == "/page"
-        gone = await page.client.get(tea)
-        assert gone.status_code == 404
-        assert "Its history is still here" in gone.text
-        assert await do(tea, do="restore", change=str(number)) == tea
-        assert web.memory.read(note).text.endswith("one\n")
-        for wrong in ({"do": "x"}, {"do": "tag"}, {"do": "category", "category": "nonsense"}, {}):
-            assert (await page.send(at, **wrong)).status_code in (400, 404), wrong
-        asked = await page.send(tea, do="erase")
-        assert "There is no undo" in asked.text
-        assert web.memory.read(note)
-        assert await do(tea, do="erase", sure="yes") == "/page"
-        assert (await page.client.get(tea)).status_code == 404
-        assert "one" not in plain(await page.see("/page"))
-
-    visit(web, conversation)
+    assert await do(tea, do="tag", tags="a, b") == tea
+    assert await do(tea, do="tag", tags="b") == tea
+    assert web.memory.read(note).tags == ("b",)
+    here = await do(at, do="category", category="decisions")
+    assert here.startswith("/page/note/categories/decisions/")
+    await do(here, do="pin")
+    assert web.memory.memory_id(bob.id).header["pinned"] is True
+    await do(here, do="unpin")
+    there = await do(here, do="archive")
+    assert there.startswith("/page/note/.archive/decisions/")
+    assert "Bring back" in await page.see(there)  # a look at it does not
+    assert await do(there, do="bring_back") == here
+    await edited(page, tea, lambda text: text.replace("one", "two"))
+    number = web.memory.log(limit=1)[0].number
+    assert await do(tea, do="delete") == "/page"
+    gone = await page.client.get(tea)
+    assert gone.status_code == 404
+    assert "Its history is still here" in gone.text
+    assert await do(tea, do="restore", change=str(number)) == tea
+    assert web.memory.read(note).text.endswith("one\n")
+    for wrong in ({"do": "x"}, {"do": "tag"}, {"do": "category", "category": "nonsense"}, {}):
+        assert (await page.send(at, **wrong)).status_code in (400, 404), wrong
+    asked = await page.send(tea, do="erase")
+    assert "There is no undo" in asked.text
+    assert web.memory.read(note)
+    assert await do(tea, do="erase", sure="yes") == "/page"
+    assert (await page.client.get(tea)).status_code == 404
+    assert "one" not in plain(await page.see("/page"))
 
 
 @pytest.mark.promise("page-note")
@@ -209,38 +180,35 @@ def test_a_change_shows_both_texts_after_a_move_a_later_edit_and_counted_reads(w
 
 
 @pytest.mark.promise("page-inbox")
-def test_the_inbox_asks_what_review_asks_and_does_what_is_answered(web):
+async def test_the_inbox_asks_what_review_asks_and_does_what_is_answered(web, page):
     one = memory(web, "The staging server of the house is called heron and stands in Bern", category="knowledge")
     two = memory(web, "The staging server of our house is called heron and stands in Bern", category="knowledge")
     memory(web, "qwertz uiop", category="inbox")
     kinds = [each.kind for each in web.memory.review()]
     assert set(kinds) == {"merge", "category"}, kinds
-
-    async def conversation(page):
-        shown = await page.see("/page/inbox?cards=1")
-        assert shown.count("data-card") == len(kinds)
-        assert "How they differ" in shown
-        assert note_url(one.project, one.path) in shown
-        items = (await page.client.get("/api/review")).json()["items"]
-        merge = next(each for each in items if each["kind"] == "merge")
-        answer = await page.send("/page/inbox", key=merge["key"], choice="1")
-        assert answer.headers["location"].startswith("/page/inbox?done=")
-        assert (await page.send("/page/inbox", key=merge["key"], choice="1")).status_code == 404
-        await page.send("/page/undo", change=answer.headers["location"].partition("=")[2], back="/page/inbox")
-        assert merge["key"] in html.unescape(await page.see("/page/inbox?cards=1"))
-        await page.send("/page/inbox", key=merge["key"], choice="n")
-        assert merge["key"] not in html.unescape(await page.see("/page/inbox?cards=1"))
-        form = next(each for each in shown.split("<form") if "<select" in each)
-        select = re.search('action="([^"]+)"', form)
-        await page.send(html.unescape(select[1]), do="category", category="people", back="/page/inbox")
-        assert "Nothing to review" in await page.see("/page/inbox?cards=1")
-
-    visit(web, conversation)
+    shown = await page.see("/page/inbox?cards=1")
+    assert shown.count("data-card") == len(kinds)
+    assert "How they differ" in shown
+    assert note_url(one.project, one.path) in shown
+    items = (await page.client.get("/api/review")).json()["items"]
+    merge = next(each for each in items if each["kind"] == "merge")
+    answer = await page.send("/page/inbox", key=merge["key"], choice="1")
+    assert answer.headers["location"].startswith("/page/inbox?done=")
+    assert (await page.send("/page/inbox", key=merge["key"], choice="1")).status_code == 404
+    await page.send("/page/undo", change=answer.headers["location"].partition("=")[2], back="/page/inbox")
+    assert merge["key"] in html.unescape(await page.see("/page/inbox?cards=1"))
+    answer = await page.client.post("/api/review", json={"key": merge["key"], "choice": "n", "csrf": page.csrf})
+    assert answer.json()["item"]["key"] == merge["key"]
+    assert merge["key"] not in html.unescape(await page.see("/page/inbox?cards=1"))
+    form = next(each for each in shown.split("<form") if "<select" in each)
+    select = re.search('action="([^"]+)"', form)
+    await page.send(html.unescape(select[1]), do="category", category="people", back="/page/inbox")
+    assert "Nothing to review" in await page.see("/page/inbox?cards=1")
     assert web.memory.memory_id(two.id)
 
 
 @pytest.mark.promise("page-words")
-def test_every_word_of_the_page_has_its_chinese(web):
+async def test_every_word_of_the_page_has_its_chinese(page):
     said = re.compile(r"""\b_\((?:"([^"]+)"|'([^']+)')""")
     sources = [
         each for folder in (PACKAGE, PACKAGE.joinpath("templates")) for each in folder.iterdir() if each.is_file()
@@ -250,14 +218,10 @@ def test_every_word_of_the_page_has_its_chinese(web):
     chinese = words("zh")
     assert used - chinese.keys() == set()
     assert all(set(re.findall(r"{\w+}", key)) == set(re.findall(r"{\w+}", said)) for key, said in chinese.items())
-
-    async def conversation(page):
-        assert "发生了什么" in await page.see("/page", **{"accept-language": "zh-CN,zh;q=0.9,en;q=0.5"})
-        answer = await page.client.get("/page/language?to=zh", headers={"referer": "https://evil.example/page"})
-        assert answer.headers["location"] == "/page"
-        assert "发生了什么" in await page.see("/page")
-
-    visit(web, conversation)
+    assert "发生了什么" in await page.see("/page", **{"accept-language": "zh-CN,zh;q=0.9,en;q=0.5"})
+    answer = await page.client.get("/page/language?to=zh", headers={"referer": "https://evil.example/page"})
+    assert answer.headers["location"] == "/page"
+    assert "发生了什么" in await page.see("/page")
 
 
 @pytest.mark.promise("page-words")

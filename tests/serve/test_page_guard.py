@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from time import process_time
 
@@ -11,7 +10,9 @@ import pytest
 from commonplace import Draft
 from commonplace.serve.page.render import markdown, note_url
 from commonplace.serve.page.visit import BODY
-from serve.web import Browser, bearer, browser
+from serve.web import Browser, bearer
+
+pytestmark = pytest.mark.anyio
 
 HOSTILE = """<script>alert(1)</script> <img src=x onerror=alert(2)> <svg onload=alert(3)><style>*{display:none}</style>
 [a](javascript:alert(4)) [b](JaVaScRiPt&#58;alert(5)) [c](data:text/html,<script>x</script>) [d](vbscript:x)
@@ -23,107 +24,89 @@ HOSTILE = """<script>alert(1)</script> <img src=x onerror=alert(2)> <svg onload=
 
 
 @pytest.mark.promise("page-refused")
-def test_a_stranger_sees_nothing_and_changes_nothing(web):
+async def test_a_stranger_sees_nothing_and_changes_nothing(web, client):
     note = web.memory.write(Draft("secret tea", title="Tea"))
     here = note_url(note.project, note.path)
-
-    async def conversation(client):
-        for path in ("/page", here, here + "?part=text", "/page/change/1", "/page/inbox", "/page/find?ref=tea",
-                     "/api/changes", "/api/note?ref=tea", "/api/change/1", "/api/review"):  # fmt: skip
-            answer = await client.get(path)
-            assert (answer.status_code, "tea" in answer.text.lower()) == (401, False), path
-        assert (await client.get("/page/live")).status_code == 204
-        for path in (here, "/page/undo", "/page/inbox", "/page/leave", "/api/undo", "/api/note"):
-            assert (await client.post(path, data={"do": "delete", "change": "1"})).status_code == 401, path
-        assert (await client.get("/page/static/page.css")).status_code == 200
-        for name in ("../session.py", "%2e%2e/session.py", "..%2fsession.py", "/etc/passwd"):
-            assert (await client.get(f"/page/static/{name}")).status_code == 404, name
-        for code in ("", "x", "x" * 10_000, "\x00", "茶"):
-            assert (await client.get("/page/enter", params={"code": code})).status_code == 401
-        for cookie in ("x", "é", "a" * 5000):
-            headers = {"cookie": f"commonplace-8377={cookie}".encode()}
-            assert (await client.get("/page", headers=headers)).status_code == 401
-
-    web.run(conversation)
+    for path in ("/page", here, here + "?part=text", "/page/change/1", "/page/inbox", "/page/find?ref=tea",
+                 "/api/changes", "/api/note?ref=tea", "/api/change/1", "/api/review"):  # fmt: skip
+        answer = await client.get(path)
+        assert (answer.status_code, "tea" in answer.text.lower()) == (401, False), path
+    assert (await client.get("/page/live")).status_code == 204
+    for path in (here, "/page/undo", "/page/inbox", "/page/leave", "/api/undo", "/api/note"):
+        assert (await client.post(path, data={"do": "delete", "change": "1"})).status_code == 401, path
+    assert (await client.get("/page/static/page.css")).status_code == 200
+    for name in ("../visit.py", "%2e%2e/visit.py", "..%2fvisit.py", "/etc/passwd"):
+        assert (await client.get(f"/page/static/{name}")).status_code == 404, name
+    for code in ("", "x", "x" * 10_000, "\x00", "茶"):
+        assert (await client.get("/page/enter", params={"code": code})).status_code == 401
+    for cookie in ("x", "é", "a" * 5000):
+        headers = {"cookie": f"commonplace-8377={cookie}".encode()}
+        assert (await client.get("/page", headers=headers)).status_code == 401
     assert web.memory.read("tea").text
 
 
 @pytest.mark.promise("page-refused")
-def test_a_code_is_good_once_and_for_minutes_and_a_cookie_for_days(web):
-    async def conversation(client):
-        visitor = Browser(web, client)
-        code = visitor.code()
-        assert (await client.head("/page/enter", params={"code": code})).status_code == 401  # a look ahead uses none up
-        answer = await client.get("/page/enter", params={"code": code})
-        cookie = answer.headers["set-cookie"].lower()
-        assert answer.status_code == 200
-        assert "httponly" in cookie
-        assert "samesite=strict" in cookie
-        kept = dict(client.cookies)
-        client.cookies.clear()
-        assert (await client.get("/page/enter", params={"code": code})).status_code == 401
-        late = visitor.code()
-        web.later(minutes=6)
-        assert (await client.get("/page/enter", params={"code": late})).status_code == 401
-        client.cookies.update(kept)
-        await visitor.see("/page")
-        web.later(days=8)
-        assert (await client.get("/page")).status_code == 401
-        await visitor.enter()
-        assert (await visitor.send("/page/leave")).status_code == 200
-        assert (await client.get("/page")).status_code == 401
-
-    web.run(conversation)
+async def test_a_code_is_good_once_and_for_minutes_and_a_cookie_for_days(web, client):
+    visitor = Browser(web, client)
+    code = visitor.code()
+    assert (await client.head("/page/enter", params={"code": code})).status_code == 401  # a look ahead uses none up
+    answer = await client.get("/page/enter", params={"code": code})
+    cookie = answer.headers["set-cookie"].lower()
+    assert answer.status_code == 200
+    assert "httponly" in cookie
+    assert "samesite=strict" in cookie
+    kept = dict(client.cookies)
+    client.cookies.clear()
+    assert (await client.get("/page/enter", params={"code": code})).status_code == 401
+    late = visitor.code()
+    web.later(minutes=6)
+    assert (await client.get("/page/enter", params={"code": late})).status_code == 401
+    client.cookies.update(kept)
+    await visitor.see("/page")
+    web.later(days=8)
+    assert (await client.get("/page")).status_code == 401
+    await visitor.enter()
+    assert (await visitor.send("/page/leave")).status_code == 200
+    assert (await client.get("/page")).status_code == 401
     assert "cpl_" not in str(web.access.rows())
 
 
 @pytest.mark.promise("page-refused")
-def test_another_site_in_the_same_browser_can_do_nothing(web):
+async def test_another_site_in_the_same_browser_can_do_nothing(web, page):
     web.memory.write(Draft("tea", title="Tea"))
-
-    async def conversation():
-        async with browser(web) as visitor:
-            client, good = visitor.client, {"csrf": visitor.csrf, "change": "1"}
-            other = Browser(web, client)
-            foreign = [
-                (421, {"host": "evil.example"}), (421, {"host": "127.0.0.1.evil.example:8377"}),
-                (403, {"origin": "https://evil.example"}), (403, {"origin": "null"}),
-                (403, {"origin": "http://127.0.0.1:3000"}), (403, {"origin": "http://localhost:8377"}),
-                (403, {"sec-fetch-site": "cross-site"}), (403, {"sec-fetch-site": "same-site"}),
-                (403, {"sec-fetch-site": "same-site", "sec-fetch-mode": "navigate"}),
-            ]  # fmt: skip
-            for status, headers in foreign:
-                assert (await client.post("/page/undo", data=good, headers=headers)).status_code == status, headers
-                json = {"change": "1"}
-                answer = await client.post("/api/undo", json=json, headers=headers | {"x-csrf-token": visitor.csrf})
-                assert answer.status_code == status, headers
-            for headers in ({"sec-fetch-site": "same-site"}, {"sec-fetch-site": "cross-site"}):
-                assert (await client.get("/api/changes", headers=headers)).status_code == 403
-                assert (await client.get("/page/live", headers=headers)).status_code == 204
-            walk = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}
-            await visitor.see("/page", **walk)  # a link somewhere; the browser keeps the strict cookie back by itself
-            stale = visitor.csrf
-            await other.enter()
-            for csrf in ("", "x", stale, other.csrf[:-1], "é"):
-                answer = await client.post("/page/undo", data={"csrf": csrf, "change": "1"})
-                assert answer.status_code == 403, csrf
-            assert (await client.post("/api/undo", json={"change": "1"})).status_code == 403
-            assert (await client.post("/api/undo", data={"csrf": other.csrf, "change": "1"})).status_code == 415
-            done = await client.post(
-                "/page/undo", data={"csrf": other.csrf, "change": "1", "back": "https://evil.example"}
-            )
-            assert done.headers["location"].startswith("/page?done=")
-
-    run(conversation)
+    client, good = page.client, {"csrf": page.csrf, "change": "1"}
+    other = Browser(web, client)
+    foreign = [
+        (421, {"host": "evil.example"}), (421, {"host": "127.0.0.1.evil.example:8377"}),
+        (403, {"origin": "https://evil.example"}), (403, {"origin": "null"}),
+        (403, {"origin": "http://127.0.0.1:3000"}), (403, {"origin": "http://localhost:8377"}),
+        (403, {"sec-fetch-site": "cross-site"}), (403, {"sec-fetch-site": "same-site"}),
+        (403, {"sec-fetch-site": "same-site", "sec-fetch-mode": "navigate"}),
+    ]  # fmt: skip
+    for status, headers in foreign:
+        assert (await client.post("/page/undo", data=good, headers=headers)).status_code == status, headers
+        json = {"change": "1"}
+        answer = await client.post("/api/undo", json=json, headers=headers | {"x-csrf-token": page.csrf})
+        assert answer.status_code == status, headers
+    for headers in ({"sec-fetch-site": "same-site"}, {"sec-fetch-site": "cross-site"}):
+        assert (await client.get("/api/changes", headers=headers)).status_code == 403
+        assert (await client.get("/page/live", headers=headers)).status_code == 204
+    walk = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}
+    await page.see("/page", **walk)  # a link somewhere; the browser keeps the strict cookie back by itself
+    stale = page.csrf
+    await other.enter()
+    for csrf in ("", "x", stale, other.csrf[:-1], "é"):
+        answer = await client.post("/page/undo", data={"csrf": csrf, "change": "1"})
+        assert answer.status_code == 403, csrf
+    assert (await client.post("/api/undo", json={"change": "1"})).status_code == 403
+    assert (await client.post("/api/undo", data={"csrf": other.csrf, "change": "1"})).status_code == 415
+    done = await client.post("/page/undo", data={"csrf": other.csrf, "change": "1", "back": "https://evil.example"})
+    assert done.headers["location"].startswith("/page?done=")
     assert web.memory.log(limit=1)[0].undoes == 1
 
 
-def run(conversation):
-    return asyncio.run(conversation())
-
-
 @pytest.mark.promise("page-api")
-def test_a_token_does_at_the_api_what_it_may_and_opens_no_page(web):
+async def test_a_token_does_at_the_api_what_it_may_and_opens_no_page(web, client):
     web.memory.add_project("work", str(web.memory.home.parent / "work"))
     web.memory.write(Draft("mine alone", title="Private", scope="agent:ann"))
     for project in ("work", "notes"):
@@ -131,135 +114,102 @@ def test_a_token_does_at_the_api_what_it_may_and_opens_no_page(web):
     stored = web.memory.write(Draft("likes heron tea", "categories", category="knowledge"))
     reader, limited, every = web.token("reader", scope="read"), web.token("bob", projects=["work"]), web.token("all")
 
-    async def conversation(client):
-        async def get(secret, path):
-            return await client.get(path, headers=bearer(secret))
+    async def get(secret, path):
+        return await client.get(path, headers=bearer(secret))
 
-        async def post(secret, path, **data):
-            return await client.post(path, json=data, headers=bearer(secret))
+    async def post(secret, path, **data):
+        return await client.post(path, json=data, headers=bearer(secret))
 
-        assert (await get(reader, "/page")).status_code == 401
-        assert (await get(reader, "/api/note?ref=in-work")).json()["note"]["content"] == "of all"
-        assert (await get(reader, "/api/note?ref=private")).status_code == 404
-        assert len((await get(reader, "/api/changes?limit=2")).json()["runs"]) == 2
-        refused = await post(reader, "/api/note", ref="in-work", do="delete")
-        assert (refused.status_code, refused.json()["error"]["code"]) == (403, "refused")
-        assert (await get(limited, "/api/note?ref=in-notes")).status_code == 404
-        runs = (await get(limited, "/api/changes")).json()["runs"]
-        assert {each["project"] for run in runs for each in run} == {"work"}
-        foreign = next(each.number for each in web.memory.log() if each.project == "notes")
-        assert (await get(limited, f"/api/change/{foreign}")).status_code == 404
-        for undo in ({"change": str(foreign)}, {"change": runs[0][0]["change"]}, {"run": "1"}, {}):
-            assert (await post(limited, "/api/undo", **undo)).status_code == 409, undo
-        assert "in-notes" not in (await get(limited, "/api/search?q=of+all")).text
-        done = await post(limited, "/api/note", ref="in-work", do="tag", tags="a,b")
-        assert done.json()["note"]["tags"] == ["a", "b"]
-        assert (await post(limited, "/api/undo", change=str(done.json()["change"]))).status_code == 200
-        assert (await post(limited, "/api/review", key="x", choice="y")).status_code in (400, 404)
-        assert (await post(limited, "/api/note", ref="in-work", do="erase")).status_code == 400
-        assert (await get(limited, "/api/review")).json() == {"items": []}
-        for wrong in ({"do": "nothing"}, {"do": "tag"}, {"do": "edit", "text": "x"}, {}):
-            assert (await post(limited, "/api/note", ref="in-work", **wrong)).status_code == 400, wrong
-        headers = bearer(limited) | {"content-type": "application/json"}
-        bodies = {"{": 400, "[]": 400, '"x"': 400, "[" * 100_000: 400, "x" * (BODY + 1): 413}
-        for body, status in bodies.items():
-            assert (await client.post("/api/note", content=body, headers=headers)).status_code == status, body[:9]
-        assert (await get("cpl_no", "/api/changes")).headers["www-authenticate"].startswith("Bearer")
-        assert web.memory.log(limit=1)[0].agent == "bob"
-        done = await post(every, "/api/note", ref=stored.id, do="archive")
-        assert done.json()["note"]["phase"] == "archived"
-        for secret, phase in ((reader, "archived"), (every, "organized")):  # who only reads changes nothing by it
-            assert (await get(secret, f"/api/note?ref={stored.id}")).json()["note"]["phase"] == phase
-
-    web.run(conversation)
+    assert (await get(reader, "/page")).status_code == 401
+    assert (await get(reader, "/api/note?ref=in-work")).json()["note"]["content"] == "of all"
+    assert (await get(reader, "/api/note?ref=private")).status_code == 404
+    assert len((await get(reader, "/api/changes?limit=2")).json()["runs"]) == 2
+    refused = await post(reader, "/api/note", ref="in-work", do="delete")
+    assert (refused.status_code, refused.json()["error"]["code"]) == (403, "refused")
+    assert (await get(limited, "/api/note?ref=in-notes")).status_code == 404
+    runs = (await get(limited, "/api/changes")).json()["runs"]
+    assert {each["project"] for run in runs for each in run} == {"work"}
+    foreign = next(each.number for each in web.memory.log() if each.project == "notes")
+    assert (await get(limited, f"/api/change/{foreign}")).status_code == 404
+    for undo in ({"change": str(foreign)}, {"change": runs[0][0]["change"]}, {"run": "1"}, {}):
+        assert (await post(limited, "/api/undo", **undo)).status_code == 409, undo
+    assert "in-notes" not in (await get(limited, "/api/search?q=of+all")).text
+    done = await post(limited, "/api/note", ref="in-work", do="tag", tags="a,b")
+    assert done.json()["note"]["tags"] == ["a", "b"]
+    assert (await post(limited, "/api/undo", change=str(done.json()["change"]))).status_code == 200
+    assert (await post(limited, "/api/review", key="x", choice="y")).status_code in (400, 404)
+    assert (await post(limited, "/api/note", ref="in-work", do="erase")).status_code == 400
+    assert (await get(limited, "/api/review")).json() == {"items": []}
+    for wrong in ({"do": "nothing"}, {"do": "tag"}, {"do": "edit", "text": "x"}, {}):
+        assert (await post(limited, "/api/note", ref="in-work", **wrong)).status_code == 400, wrong
+    headers = bearer(limited) | {"content-type": "application/json"}
+    bodies = {"{": 400, "[]": 400, '"x"': 400, "[" * 100_000: 400, "x" * (BODY + 1): 413}
+    for body, status in bodies.items():
+        assert (await client.post("/api/note", content=body, headers=headers)).status_code == status, body[:9]
+    assert (await get("cpl_no", "/api/changes")).headers["www-authenticate"].startswith("Bearer")
+    assert web.memory.log(limit=1)[0].agent == "bob"
+    done = await post(every, "/api/note", ref=stored.id, do="archive")
+    assert done.json()["note"]["phase"] == "archived"
+    for secret, phase in ((reader, "archived"), (every, "organized")):  # who only reads changes nothing by it
+        assert (await get(secret, f"/api/note?ref={stored.id}")).json()["note"]["phase"] == phase
 
 
 @pytest.mark.promise("page-api")
-def test_the_api_of_a_space_is_its_members_by_their_roles(web):
+async def test_the_api_of_a_space_is_its_members_by_their_roles(web, client):
     web.access.add_space("team")
     web.access.set_member("team", "ann", "member")
     web.access.set_member("team", "rob", "reader")
     ann, rob, mine = web.token("ann", member="ann"), web.token("rob", member="rob"), web.token("mine")
     web.memory.write(Draft("of the owner", title="Own"))
-
-    async def conversation(client):
-        for secret, path, status in (
-            (ann, "/s/team/api/changes", 200), (rob, "/s/team/api/changes", 200), (mine, "/s/team/api/changes", 404),
-            (ann, "/api/changes", 404), (ann, "/s/other/api/changes", 404), (ann, "/s/team/api/note?ref=own", 404),
-        ):  # fmt: skip
-            assert (await client.get(path, headers=bearer(secret))).status_code == status, path
-        assert (await client.post("/s/team/api/undo", json={}, headers=bearer(rob))).status_code == 403
-        assert (await client.post("/s/team/api/undo", json={}, headers=bearer(ann))).status_code == 409
-
-    web.run(conversation)
+    for secret, path, status in (
+        (ann, "/s/team/api/changes", 200), (rob, "/s/team/api/changes", 200), (mine, "/s/team/api/changes", 404),
+        (ann, "/api/changes", 404), (ann, "/s/other/api/changes", 404), (ann, "/s/team/api/note?ref=own", 404),
+    ):  # fmt: skip
+        assert (await client.get(path, headers=bearer(secret))).status_code == status, path
+    assert (await client.post("/s/team/api/undo", json={}, headers=bearer(rob))).status_code == 403
+    assert (await client.post("/s/team/api/undo", json={}, headers=bearer(ann))).status_code == 409
 
 
 @pytest.mark.promise("page-hostile")
-def test_what_a_note_holds_acts_on_nobody(web):
-    names = [
-        "Q\"uo'te <b>",
-        "日本/茶 & 50%?#x",
-        "back\\slash",
-        "<script>alert(1)</script>",
-        "x\x1b\u202ey",
-        "a..b",
-        "{{ 1 }} {n}",
-    ]
+async def test_what_a_note_holds_acts_on_nobody(web, page):
+    names = ["Q\"uo'te <b>", "日本/茶 & 50%?#x", "back\\slash", "<script>alert(1)</script>", "x\x1b\u202ey", "a..b",
+             "{{ 1 }} {n}"]  # fmt: skip
     notes = [web.memory.write(Draft(HOSTILE, title=name, tags=['"><script>', "{x}"], type="<i>{q}")) for name in names]
     web.memory.write(Draft(HOSTILE, project="categories", category="inbox", source="<script>x"))
-
-    async def conversation():
-        async with browser(web) as visitor:
-            pages = [
-                "/page",
-                "/page/inbox?cards=1",
-                "/page/change/1",
-                *(note_url(each.project, each.path) for each in notes),
-            ]
-            pages += [f"{each}?part={part}" for each in pages[3:] for part in ("history", "edit")]
-            for path in pages:
-                answer = await visitor.client.get(path)
-                assert answer.status_code == (400 if path.endswith("edit") else 200), (
-                    path
-                )  # \x00 would be lost in a form
-                page = answer.text
-                scripts = re.findall(r"<script[^>]*>", page)
-                assert all(re.fullmatch(r'<script src="/page/static/[a-z0-9.-]+" defer>', each) for each in scripts), (
-                    path
-                )
-                assert not re.search(r"<(img|svg|style|iframe|object|b>|i>)", page), path
-                assert not re.search(r"<[^>]*\son\w+=", re.sub('"[^"]*"', '""', page)), path
-                assert not re.search(r'(href|src|action)="(?!/|https?://evil.example|#)', page), path
-                assert not re.search(r'src="(?!/page/static/)', page), path
-                assert not re.search("[\x00\x1b\u202e\u2066]", page), path
-                policy = answer.headers["content-security-policy"]
-                assert "default-src 'none'" in policy
-                assert "unsafe" not in policy
-            text = await visitor.client.get(note_url(notes[0].project, notes[0].path) + "?part=text")
-            assert text.headers["content-type"] == "text/plain; charset=utf-8"
-            assert text.headers["content-security-policy"] == "sandbox"
-            found = await visitor.client.get("/page/find", params={"ref": names[1]})
-            assert found.headers["location"] == note_url(notes[1].project, notes[1].path)
-
-    run(conversation)
+    own = [note_url(each.project, each.path) for each in notes]
+    parts = [f"{each}?part={part}" for each in own for part in ("history", "edit")]
+    for path in ("/page", "/page/inbox?cards=1", "/page/change/1", *own, *parts):
+        answer = await page.client.get(path)
+        assert answer.status_code == (400 if path.endswith("edit") else 200), path  # \x00 would be lost in a form
+        text = answer.text
+        scripts = re.findall(r"<script[^>]*>", text)
+        assert all(re.fullmatch(r'<script src="/page/static/[a-z0-9.-]+" defer>', each) for each in scripts), path
+        assert not re.search(r"<(img|svg|style|iframe|object|b>|i>)", text), path
+        assert not re.search(r"<[^>]*\son\w+=", re.sub('"[^"]*"', '""', text)), path
+        assert not re.search(r'(href|src|action)="(?!/|https?://evil.example|#)', text), path
+        assert not re.search(r'src="(?!/page/static/)', text), path
+        assert not re.search("[\x00\x1b\u202e\u2066]", text), path
+        policy = answer.headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+    answer = await page.client.get(own[0] + "?part=text")
+    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+    assert answer.headers["content-security-policy"] == "sandbox"
+    found = await page.client.get("/page/find", params={"ref": names[1]})
+    assert found.headers["location"] == own[1]
 
 
 @pytest.mark.promise("page-hostile")
-def test_a_note_of_twenty_megabytes_is_shown_by_its_beginning(web):
+async def test_a_note_of_twenty_megabytes_is_shown_by_its_beginning(web, page):
     place = web.memory.home / "notes" / "big.md"
     place.parent.mkdir(exist_ok=True)
     place.write_text("# Big\n" + "words and words\n" * (20 << 20 >> 4))
-
-    async def conversation():
-        async with browser(web) as visitor:
-            page = await visitor.see("/page/note/notes/big.md")
-            assert "This note is long" in page
-            assert len(page) < 2_000_000
-            answer = await visitor.client.get("/page/note/notes/big.md?part=edit")
-            assert answer.status_code == 400
-            assert len((await visitor.client.get("/page/note/notes/big.md?part=text")).content) == place.stat().st_size
-
-    run(conversation)
+    shown = await page.see("/page/note/notes/big.md")
+    assert "This note is long" in shown
+    assert len(shown) < 2_000_000
+    answer = await page.client.get("/page/note/notes/big.md?part=edit")
+    assert answer.status_code == 400
+    assert len((await page.client.get("/page/note/notes/big.md?part=text")).content) == place.stat().st_size
 
 
 @pytest.mark.promise("page-hostile")

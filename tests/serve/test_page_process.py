@@ -18,11 +18,6 @@ from serve.process import SECONDS, environment, memory_mcp
 pytestmark = [pytest.mark.slow, pytest.mark.promise("page-command")]
 
 
-@pytest.fixture
-def home(tmp_path):
-    return tmp_path / "home"
-
-
 def command(home, *words):
     return [sys.executable, "-m", "commonplace", *words, "--home", str(home)]
 

@@ -8,8 +8,10 @@ from datetime import date
 import pytest
 
 from commonplace import Draft
-from serve.test_page import memory, plain, visit
+from serve.test_page import memory, plain
 from serve.web import bearer
+
+pytestmark = pytest.mark.anyio
 
 
 def note(web, title, text, **more):
@@ -17,7 +19,7 @@ def note(web, title, text, **more):
 
 
 @pytest.mark.promise("page-search")
-def test_search_says_where_each_hit_comes_from_and_why(web):
+async def test_search_says_where_each_hit_comes_from_and_why(web, page):
     claude = web.memory.as_caller("claude", "mcp", client="claude-code", session="s1")
     memory(web, "The harbour lights are out", category="knowledge", tags=("sea",))
     claude.write(Draft("Harbour lights of the city", project="notes", title="City"))
@@ -25,68 +27,61 @@ def test_search_says_where_each_hit_comes_from_and_why(web):
     from commonplace.jobs.lifecycle import archive_named
 
     archive_named(web.memory, [gone.id])
-
-    async def conversation(page):
-        shown = await page.see("/page/search?q=harbour+lights")
-        assert "Found: 2" in plain(shown)
-        assert "<mark>harbour</mark>" in shown.lower()
-        assert len(re.findall(r"<rect class=\"s\d\" x=", shown)) >= 4
-        part = await page.see("/page/search?q=harbour+lights", **{"hx-request": "true"})
-        assert "<!doctype" not in part
-        found = {"archive=1": 3, "tag=sea": 1, "project=notes": 1, "category=knowledge": 1, "agent=claude": 1,
-                 "agent=owner": 1, "from=2026-11-22": 2, "from=2026-11-23": 0, "until=2026-11-21": 0}  # fmt: skip
-        for filters, number in found.items():
-            answer = await page.client.get(f"/api/search?q=harbour+lights&{filters}")
-            assert answer.json()["total"] == number, filters
-            for hit in answer.json()["hits"]:
-                assert sum(hit["shares"].values()) == pytest.approx(hit["score"], abs=0.01)
-                assert {"passage", "date", "source", "why", "line"} <= hit.keys()
-        assert (await page.client.get("/page/search?from=never")).status_code == 400
-
-    visit(web, conversation)
+    shown = await page.see("/page/search?q=harbour+lights")
+    assert "Found: 2" in plain(shown)
+    assert "<mark>harbour</mark>" in shown.lower()
+    assert len(re.findall(r"<rect class=\"s\d\" x=", shown)) >= 4
+    part = await page.see("/page/search?q=harbour+lights", **{"hx-request": "true"})
+    assert "<!doctype" not in part
+    found = {"archive=1": 3, "tag=sea": 1, "project=notes": 1, "category=knowledge": 1, "agent=claude": 1,
+             "agent=owner": 1, "from=2026-11-22": 2, "from=2026-11-23": 0, "until=2026-11-21": 0}  # fmt: skip
+    for filters, number in found.items():
+        answer = await page.client.get(f"/api/search?q=harbour+lights&{filters}")
+        assert answer.json()["total"] == number, filters
+        for hit in answer.json()["hits"]:
+            assert sum(hit["shares"].values()) == pytest.approx(hit["score"], abs=0.01)
+            assert {"passage", "date", "source", "why", "line"} <= hit.keys()
+    assert (await page.client.get("/page/search?from=never")).status_code == 400
 
 
 @pytest.mark.promise("page-graph")
-def test_the_graph_has_the_neighbourhood_of_a_note_or_a_search_and_clusters_of_many(web):
+async def test_the_graph_has_the_neighbourhood_of_a_note_or_a_search_and_clusters_of_many(web, page):
     note(web, "A", "[[B]] and heron\n- part_of [[C]]")
     note(web, "B", "[[D]]")
     for title in ("C", "D", "E"):
         note(web, title, "alone")
 
-    async def conversation(page):
-        async def drawn(query):
-            found = (await page.client.get(f"/api/graph?{query}")).json()
-            names = {each["id"]: each["title"] for each in found["nodes"]}
-            return "".join(sorted(names.values())), {names[e["from"]] + names[e["to"]] for e in found["links"]}, found
+    async def drawn(query):
+        found = (await page.client.get(f"/api/graph?{query}")).json()
+        names = {each["id"]: each["title"] for each in found["nodes"]}
+        return "".join(sorted(names.values())), {names[e["from"]] + names[e["to"]] for e in found["links"]}, found
 
-        assert (await drawn("note=A"))[:2] == ("ABCD", {"AB", "AC", "BD"})
-        assert (await drawn("note=A&depth=1"))[:2] == ("ABC", {"AB", "AC"})
-        assert (await drawn("note=A&depth=1&type=part_of"))[1] == {"AC"}
-        assert (await drawn("note=A&limit=2"))[0] in ("AB", "AC")
-        assert (await drawn("q=heron"))[:2] == ("ABC", {"AB", "AC"})
-        assert (await drawn(""))[0] == "ABCDE"
-        web.memory.write_many([Draft("[[A]]", title=f"n{n}", folder=f"f{n % 2}") for n in range(400)])
-        nodes, _, found = await drawn("")
-        assert (nodes, found["clusters"], found["total"]) == ("notesnotes/f0notes/f1", True, 405)
-        assert sorted(each["weight"] for each in found["links"]) == [200, 200]
-        assert [each["size"] for each in found["nodes"]] == [200, 200, 5]
-        inside = await page.client.get(found["nodes"][0]["url"].replace("/page/", "/api/") + "&limit=50")
-        assert (len(inside.json()["nodes"]), inside.json()["total"]) == (50, 200)
-        web.memory.write_many([Draft("x", title=f"m{n}", folder=f"f0/g{n % 2}/h") for n in range(300)])
-        nodes, _, found = await drawn("cluster=notes/f0")
-        assert (nodes, found["total"]) == ("f0g0g1", 500)
-        assert {each["id"]: each["size"] for each in found["nodes"]} == {
-            "notes/f0/": 200, "notes/f0/g0": 150, "notes/f0/g1": 150,
-        }  # fmt: skip
-        assert [(await drawn(f"cluster={each}"))[2]["clusters"] for each in ("notes/f0/", "notes/f0/g1")] == [False] * 2
-        assert 'href="/page/note/notes/A.md"' in await page.see("/page/graph?note=B&depth=1&part=list")
-        assert (await page.client.get("/page/graph?note=Z")).status_code == 404
-
-    visit(web, conversation)
+    assert (await drawn("note=A"))[:2] == ("ABCD", {"AB", "AC", "BD"})
+    assert (await drawn("note=A&depth=1"))[:2] == ("ABC", {"AB", "AC"})
+    assert (await drawn("note=A&depth=1&type=part_of"))[1] == {"AC"}
+    assert (await drawn("note=A&limit=2"))[0] in ("AB", "AC")
+    assert (await drawn("q=heron"))[:2] == ("ABC", {"AB", "AC"})
+    assert (await drawn(""))[0] == "ABCDE"
+    web.memory.write_many([Draft("[[A]]", title=f"n{n}", folder=f"f{n % 2}") for n in range(400)])
+    nodes, _, found = await drawn("")
+    assert (nodes, found["clusters"], found["total"]) == ("notesnotes/f0notes/f1", True, 405)
+    assert sorted(each["weight"] for each in found["links"]) == [200, 200]
+    assert [each["size"] for each in found["nodes"]] == [200, 200, 5]
+    inside = await page.client.get(found["nodes"][0]["url"].replace("/page/", "/api/") + "&limit=50")
+    assert (len(inside.json()["nodes"]), inside.json()["total"]) == (50, 200)
+    web.memory.write_many([Draft("x", title=f"m{n}", folder=f"f0/g{n % 2}/h") for n in range(300)])
+    nodes, _, found = await drawn("cluster=notes/f0")
+    assert (nodes, found["total"]) == ("f0g0g1", 500)
+    assert {each["id"]: each["size"] for each in found["nodes"]} == {
+        "notes/f0/": 200, "notes/f0/g0": 150, "notes/f0/g1": 150,
+    }  # fmt: skip
+    assert [(await drawn(f"cluster={each}"))[2]["clusters"] for each in ("notes/f0/", "notes/f0/g1")] == [False] * 2
+    assert 'href="/page/note/notes/A.md"' in await page.see("/page/graph?note=B&depth=1&part=list")
+    assert (await page.client.get("/page/graph?note=Z")).status_code == 404
 
 
 @pytest.mark.promise("page-calendar")
-def test_the_calendar_has_notes_by_day_and_reminders_to_do_or_put_off(web):
+async def test_the_calendar_has_notes_by_day_and_reminders_to_do_or_put_off(web, page):
     note(web, "Leap", "day", date="2024-02-29")
     ids = {}
     for text, due in (
@@ -96,73 +91,64 @@ def test_the_calendar_has_notes_by_day_and_reminders_to_do_or_put_off(web):
     ):
         ids[text] = memory(web, text, category="reminders", metadata={"due_at": due}).id
 
-    async def conversation(page):
-        async def states():
-            found = (await page.client.get("/api/calendar?month=2024-02")).json()
-            return found["days"], {each["text"]: each["state"] for each in found["reminders"]}
+    async def states():
+        found = (await page.client.get("/api/calendar?month=2024-02")).json()
+        return found["days"], {each["text"]: each["state"] for each in found["reminders"]}
 
-        assert await states() == ({"2024-02-29": 1}, {"late": "overdue", "today": "due", "far": "later"})
-        assert "Leap" in plain(await page.see("/page/calendar?day=2024-02-29"))
-        form = {"ref": ids["late"], "back": "/page/calendar"}
-        answer = await page.send("/page/reminder", action="snooze", when="2026-12-24 10:00", **form)
-        assert answer.headers["location"].startswith("/page/calendar?done=")
-        assert (await states())[1]["late"] == "later"
-        await page.send("/page/undo", change=answer.headers["location"].partition("=")[2])
-        assert (await states())[1]["late"] == "overdue"
-        await page.send("/page/reminder", action="done", **form)
-        assert (await states())[1]["late"] == "done"
-        again = memory(web, "again", category="reminders",
-                       metadata={"due_at": "2026-11-21T09:00:00Z", "repeat": "FREQ=WEEKLY"})  # fmt: skip
-        await page.send("/page/reminder", action="snooze", when="2026-11-30 10:00", ref=again.id)
-        shown = plain(await page.see("/page/calendar?day=2026-11-30"))
-        assert "2026-11-28 09:00 repeats put off to 2026-11-30 10:00 again" in shown
-        assert "◷ 10:00 again" in shown
-        assert web.memory.read(again.id).header["due_at"] == "2026-11-28T09:00:00Z"
-        assert (await page.send("/page/reminder", action="snooze", when="qwertz", **form)).status_code == 400
-        assert (await page.send("/page/reminder", action="dance", **form)).status_code == 400
-        for wrong in ("month=2026-13", "day=yesterday"):
-            assert (await page.client.get(f"/page/calendar?{wrong}")).status_code == 400
-        for month in ("1970-01", "2999-12"):
-            assert month in await page.see(f"/page/calendar?month={month}")
-
-    visit(web, conversation)
+    assert await states() == ({"2024-02-29": 1}, {"late": "overdue", "today": "due", "far": "later"})
+    assert "Leap" in plain(await page.see("/page/calendar?day=2024-02-29"))
+    form = {"ref": ids["late"], "back": "/page/calendar"}
+    answer = await page.send("/page/reminder", action="snooze", when="2026-12-24 10:00", **form)
+    assert answer.headers["location"].startswith("/page/calendar?done=")
+    assert (await states())[1]["late"] == "later"
+    await page.send("/page/undo", change=answer.headers["location"].partition("=")[2])
+    assert (await states())[1]["late"] == "overdue"
+    answer = await page.client.post("/api/reminder", json=form | {"action": "done", "csrf": page.csrf})
+    assert (answer.json()["id"], answer.json()["acked_at"] is None) == (ids["late"], False)
+    assert (await states())[1]["late"] == "done"
+    assert (await page.client.get("/api/calendar")).json()["month"] == "2026-11"
+    again = memory(web, "again", category="reminders",
+                   metadata={"due_at": "2026-11-21T09:00:00Z", "repeat": "FREQ=WEEKLY"})  # fmt: skip
+    await page.send("/page/reminder", action="snooze", when="2026-11-30 10:00", ref=again.id)
+    shown = plain(await page.see("/page/calendar?day=2026-11-30"))
+    assert "2026-11-28 09:00 repeats put off to 2026-11-30 10:00 again" in shown
+    assert "◷ 10:00 again" in shown
+    assert web.memory.read(again.id).header["due_at"] == "2026-11-28T09:00:00Z"
+    assert (await page.send("/page/reminder", action="snooze", when="qwertz", **form)).status_code == 400
+    assert (await page.send("/page/reminder", action="dance", **form)).status_code == 400
+    for wrong in ("month=2026-13", "day=yesterday"):
+        assert (await page.client.get(f"/page/calendar?{wrong}")).status_code == 400
+    for month in ("1970-01", "2999-12"):
+        assert month in await page.see(f"/page/calendar?month={month}")
 
 
 @pytest.mark.promise("page-health")
-def test_agents_and_health_tell_who_wrote_and_called_and_how_large_it_is_and_revoke_tokens(web):
+async def test_agents_and_health_tell_who_wrote_and_called_and_how_large_it_is_and_revoke_tokens(web, page):
     web.memory.as_caller("claude", "mcp", client="claude-code 2.1", session="s1").write(Draft("x", title="One"))
     secret = web.token("laptop")
     web.token("phone")
     token = web.access.tokens()[0].id
-
-    async def conversation(page):
-        assert "never" in plain(await page.see("/page/agents"))
-        page.client.cookies, cookies = {}, page.client.cookies
-        assert (await page.client.get("/api/search?q=x", headers=bearer(secret))).status_code == 200
-        assert (await page.client.get("/api/health", headers=bearer(secret))).status_code == 400
-        page.client.cookies = cookies
-        shown = plain(await page.see("/page/agents"))
-        assert "claude 1 notes today claude-code 2.1" in shown
-        assert "connected" in shown
-        found = (await page.client.get("/api/health")).json()
-        assert (found["projects"], found["writers"][0]["sessions"]) == ({"notes": 1}, 1)
-        assert sum(found["weeks"].values()) == 1
-        assert min(map(date.fromisoformat, found["weeks"])).weekday() == 0
-        await page.send("/page/agents/revoke", token=token)
-        assert (await page.client.get("/api/search?q=x", headers=bearer(secret))).status_code == 200  # by cookie
-        page.client.cookies = {}
-        assert (await page.client.get("/api/search?q=x", headers=bearer(secret))).status_code == 401
-
-    visit(web, conversation)
+    assert "never" in plain(await page.see("/page/agents"))
+    page.client.cookies, cookies = {}, page.client.cookies
+    assert (await page.client.get("/api/search?q=x", headers=bearer(secret))).status_code == 200
+    assert (await page.client.get("/api/health", headers=bearer(secret))).status_code == 400
+    page.client.cookies = cookies
+    shown = plain(await page.see("/page/agents"))
+    assert "claude 1 notes today claude-code 2.1" in shown
+    assert "connected" in shown
+    found = (await page.client.get("/api/health")).json()
+    assert (found["projects"], found["writers"][0]["sessions"]) == ({"notes": 1}, 1)
+    assert sum(found["weeks"].values()) == 1
+    assert min(map(date.fromisoformat, found["weeks"])).weekday() == 0
+    await page.send("/page/agents/revoke", token=token)
+    assert (await page.client.get("/api/search?q=x", headers=bearer(secret))).status_code == 200  # by cookie
+    page.client.cookies = {}
+    assert (await page.client.get("/api/search?q=x", headers=bearer(secret))).status_code == 401
 
 
 @pytest.mark.promise("page-health")
-def test_the_doctors_findings_are_shown_and_mended(web):
+async def test_the_doctors_findings_are_shown_and_mended(web, page):
     web.memory.home.chmod(0o755)
-
-    async def conversation(page):
-        assert "others can read the home" in await page.see("/page/doctor", **{"hx-request": "true"})
-        assert "mended" in (await page.send("/page/doctor")).text
-        assert "All is well" in await page.see("/page/doctor")
-
-    visit(web, conversation)
+    assert "others can read the home" in await page.see("/page/doctor", **{"hx-request": "true"})
+    assert "mended" in (await page.send("/page/doctor")).text
+    assert "All is well" in await page.see("/page/doctor")

@@ -54,18 +54,6 @@ def daemon(daemons):
 
 
 @pytest.fixture
-def client(start, home):
-    """Start `memory mcp` on the home, after its handshake."""
-
-    def started(*arguments, name="test"):
-        server = start(command=memory_mcp(home, *arguments), user=home.parent)
-        server.hello = server.handshake(client=name)
-        return server
-
-    return started
-
-
-@pytest.fixture
 def locked(home):
     """While it is open, changes of the home wait."""
 
@@ -125,13 +113,13 @@ def transcript(server):
 
 @pytest.mark.slow
 @pytest.mark.promise("daemon-mcp")
-def test_a_client_is_answered_byte_for_byte_as_by_a_server_of_its_own(home, client, daemons):
-    alone = client()
+def test_a_client_is_answered_byte_for_byte_as_by_a_server_of_its_own(home, connect, daemons):
+    alone = connect()
     expected = [alone.hello, *transcript(alone)]
     assert not passes_on(alone)
     assert alone.close() == 0
     daemons()
-    served = client()
+    served = connect()
     assert passes_on(served)
     assert [served.hello, *transcript(served)] == expected
     assert served.close() == 0
@@ -139,8 +127,8 @@ def test_a_client_is_answered_byte_for_byte_as_by_a_server_of_its_own(home, clie
 
 
 @pytest.mark.promise("daemon-mcp")
-def test_each_client_is_its_own_agent(home, client, daemon):
-    claude, cursor, other = client(name="claude-code"), client(name="cursor-vscode"), client("--agent", "claude")
+def test_each_client_is_its_own_agent(home, connect, daemon):
+    claude, cursor, other = connect(name="claude-code"), connect(name="cursor-vscode"), connect("--agent", "claude")
     secret = {"identifier": "notes/secret"}
     assert all(passes_on(each) for each in (claude, cursor, other))
     assert [each.call("read_note", secret)["isError"] for each in (claude, cursor, other)] == [False, True, False]
@@ -149,8 +137,8 @@ def test_each_client_is_its_own_agent(home, client, daemon):
     assert (provenance["who"], provenance["client"]) == ("agent:claude", "claude-code 0")
 
 
-def test_what_was_sent_before_the_end_of_input_is_carried_out_and_answered(home, client, daemon):
-    server = client()
+def test_what_was_sent_before_the_end_of_input_is_carried_out_and_answered(home, connect, daemon):
+    server = connect()
     sent = [write(server, f"n{number}") for number in range(20)]
     assert server.close() == 0
     assert [answer["id"] for answer in server.rest()] == sent
@@ -158,8 +146,8 @@ def test_what_was_sent_before_the_end_of_input_is_carried_out_and_answered(home,
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
-def test_a_signal_refuses_the_calls_that_wait_and_ends_the_client_alone(home, client, daemon, locked, number, status):
-    server, other = client(), client()
+def test_a_signal_refuses_the_calls_that_wait_and_ends_the_client_alone(home, connect, daemon, locked, number, status):
+    server, other = connect(), connect()
     with locked():
         write(server, "running")
         waiting = write(server, "waiting")
@@ -173,8 +161,8 @@ def test_a_signal_refuses_the_calls_that_wait_and_ends_the_client_alone(home, cl
     assert "Green tea" in other.text("read_note", {"identifier": "tea"})
 
 
-def test_a_call_that_is_cancelled_while_it_waits_is_not_carried_out(home, client, daemon, locked):
-    server = client()
+def test_a_call_that_is_cancelled_while_it_waits_is_not_carried_out(home, connect, daemon, locked):
+    server = connect()
     with locked():
         first, second = write(server, "first"), write(server, "second")
         known(server)
@@ -187,9 +175,9 @@ def test_a_call_that_is_cancelled_while_it_waits_is_not_carried_out(home, client
 
 @pytest.mark.promise("daemon-gone")
 def test_a_daemon_killed_in_a_call_leaves_the_session_and_says_that_the_outcome_is_unknown(
-    home, client, daemon, locked
+    home, connect, daemon, locked
 ):
-    server = client(name="claude-code")
+    server = connect(name="claude-code")
     with locked():
         call = write(server, "lost")
         looked = server.send("tools/list")
@@ -207,8 +195,8 @@ def test_a_daemon_killed_in_a_call_leaves_the_session_and_says_that_the_outcome_
 
 @pytest.mark.slow
 @pytest.mark.promise("daemon-gone")
-def test_a_session_goes_on_with_the_daemon_that_comes_next(home, client, daemon, daemons):
-    server = client(name="claude-code")
+def test_a_session_goes_on_with_the_daemon_that_comes_next(home, connect, daemon, daemons):
+    server = connect(name="claude-code")
     for end in (signal.SIGTERM, signal.SIGKILL):
         assert "Traceback" not in daemon.stop(end)[2]
         daemon = daemons()
@@ -235,8 +223,10 @@ def test_the_official_client_does_not_notice_that_its_daemon_was_killed(home, da
 @pytest.mark.slow
 @pytest.mark.parametrize("answers", [0, 7, 40])
 @pytest.mark.promise("daemon-gone")
-def test_a_daemon_killed_in_a_burst_loses_nothing_acknowledged_and_nothing_is_done_twice(home, client, daemon, answers):
-    server = client()
+def test_a_daemon_killed_in_a_burst_loses_nothing_acknowledged_and_nothing_is_done_twice(
+    home, connect, daemon, answers
+):
+    server = connect()
     operation = {"identifier": "notes/tea", "operation": "append"}
     sent = {}
     for number in range(100):
@@ -259,8 +249,8 @@ def test_a_daemon_killed_in_a_burst_loses_nothing_acknowledged_and_nothing_is_do
 
 @pytest.mark.slow
 @pytest.mark.promise("daemon-gone")
-def test_a_client_that_watches_a_resource_is_told_of_changes_when_the_daemon_has_gone(home, client, daemon):
-    server = client("--tools", "graph")
+def test_a_client_that_watches_a_resource_is_told_of_changes_when_the_daemon_has_gone(home, connect, daemon):
+    server = connect("--tools", "graph")
     assert server.ask("resources/subscribe", {"uri": GRAPH})["result"] == {}
     daemon.stop()
     known(server)
@@ -275,8 +265,8 @@ def test_a_client_that_watches_a_resource_is_told_of_changes_when_the_daemon_has
 
 @pytest.mark.slow
 @pytest.mark.promise("daemon-gone")
-def test_a_daemon_that_stops_ends_the_running_call_and_refuses_those_that_wait(home, client, daemon, locked):
-    server = client()
+def test_a_daemon_that_stops_ends_the_running_call_and_refuses_those_that_wait(home, connect, daemon, locked):
+    server = connect()
     with locked():
         running, waiting = write(server, "running"), write(server, "waiting")
         known(server)
@@ -289,16 +279,16 @@ def test_a_daemon_that_stops_ends_the_running_call_and_refuses_those_that_wait(h
 
 
 @pytest.mark.parametrize("answer", [b'{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"unknown"}}\n', b""])
-def test_a_daemon_that_refuses_or_knows_no_sessions_is_done_without(home, client, answer):
+def test_a_daemon_that_refuses_or_knows_no_sessions_is_done_without(home, connect, answer):
     with listening(home, answer):
-        server = client()
+        server = connect()
         assert not passes_on(server)
         assert "Green tea" in server.text("read_note", {"identifier": "tea"})
 
 
-def test_a_daemon_that_grants_a_session_and_says_nothing_is_asked_once(home, client):
+def test_a_daemon_that_grants_a_session_and_says_nothing_is_asked_once(home, connect):
     with listening(home, sessions._GRANTED) as asked:
-        server = client()
+        server = connect()
         assert "Green tea" in server.text("read_note", {"identifier": "tea"})
         assert not passes_on(server)
     assert sum(b'"mcp"' in line for line in asked) == 1
@@ -338,32 +328,32 @@ def listening(home, answer) -> Iterator[list[bytes]]:
             thread.join(SECONDS)
 
 
-def test_a_client_that_is_configured_otherwise_has_a_server_of_its_own(home, client, daemon, tmp_path):
+def test_a_client_that_is_configured_otherwise_has_a_server_of_its_own(home, connect, daemon, tmp_path):
     (tmp_path / "other.yaml").write_text("gate:\n  secrets: allow\n")
-    server = client("--config", str(tmp_path / "other.yaml"))
+    server = connect("--config", str(tmp_path / "other.yaml"))
     assert not passes_on(server)
     said = daemon.stop()[2]
     assert "served by its own process: this daemon has another configuration" in said
 
 
 @pytest.mark.slow
-def test_a_daemon_for_one_agent_serves_no_other(home, client, start):
+def test_a_daemon_for_one_agent_serves_no_other(home, connect, start):
     with DaemonProcess(home, "--agent", "claude") as daemon:
         daemon.ready()
-        assert not passes_on(client())
-        assert passes_on(client("--agent", "claude"))
+        assert not passes_on(connect())
+        assert passes_on(connect("--agent", "claude"))
 
 
 @pytest.mark.slow
-def test_a_preset_with_files_of_its_own_has_a_server_of_its_own(home, client, daemon, tmp_path):
-    assert not passes_on(client("--tools", "graph", "--graph-file", str(tmp_path / "graph.jsonl")))
-    assert passes_on(client("--as", "memory-bank"))
+def test_a_preset_with_files_of_its_own_has_a_server_of_its_own(home, connect, daemon, tmp_path):
+    assert not passes_on(connect("--tools", "graph", "--graph-file", str(tmp_path / "graph.jsonl")))
+    assert passes_on(connect("--as", "memory-bank"))
 
 
 @pytest.mark.slow
 @pytest.mark.promise("daemon-mcp")
-def test_messages_of_20_mb_go_both_ways(home, client, daemon):
-    server = client()
+def test_messages_of_20_mb_go_both_ways(home, connect, daemon):
+    server = connect()
     content = "".join(f"{number:019}\n" for number in range(1 << 20))
     assert not server.call("write_note", {"title": "Large", "content": content})["isError"]
     found = server.ask("resources/read", {"uri": "memory://notes/Large"})["result"]["contents"][0]["text"]
@@ -373,8 +363,8 @@ def test_messages_of_20_mb_go_both_ways(home, client, daemon):
 
 @pytest.mark.slow
 @pytest.mark.promise("daemon-bounds")
-def test_a_session_with_a_line_longer_than_the_daemon_takes_goes_on_without_it(home, client, daemon):
-    server = client()
+def test_a_session_with_a_line_longer_than_the_daemon_takes_goes_on_without_it(home, connect, daemon):
+    server = connect()
     call = write(server, "before")
     server.write(b'{"jsonrpc":"2.0","id":99,' + b" " * (pump.LIMIT + pump.BLOCK) + b'"method":"ping"}\n')
     assert [server.receive()["id"], server.receive()["id"]] == [call, 99]
@@ -384,7 +374,7 @@ def test_a_session_with_a_line_longer_than_the_daemon_takes_goes_on_without_it(h
 
 @pytest.mark.slow
 @pytest.mark.promise("daemon-bounds")
-def test_a_client_that_takes_no_answers_holds_up_neither_others_nor_the_end_of_the_daemon(home, client, daemon):
+def test_a_client_that_takes_no_answers_holds_up_neither_others_nor_the_end_of_the_daemon(home, connect, daemon):
     (home / "notes" / "large.md").write_text("large\n" * 50_000)
     asked = {
         "program": PROGRAM,
@@ -402,7 +392,7 @@ def test_a_client_that_takes_no_answers_holds_up_neither_others_nor_the_end_of_t
         for number in range(50):
             line = {"jsonrpc": "2.0", "id": number + 1, "method": "tools/call", "params": read}
             silent.send(json.dumps(line).encode() + b"\n")
-        server = client()
+        server = connect()
         assert "Green tea" in server.text("read_note", {"identifier": "tea"})
         assert daemon.stop()[0] == 0
 

@@ -18,12 +18,11 @@ from mcp.client.streamable_http import streamable_http_client
 
 from commonplace import open_memory
 from commonplace.faces import ALL, registry
-from commonplace.serve.auth import Access
+from commonplace.serve.auth import Access, PageVisitors
 from commonplace.serve.http import Homes, HttpServer, Place
 from commonplace.serve.mcp import ServerIdentity
 from commonplace.serve.oauth import oauth_routes
 from commonplace.serve.page.routes import page_routes
-from commonplace.serve.page.session import PageVisitors
 
 NEAR = "http://127.0.0.1:8377"
 FAR = "https://memory.example.org"
@@ -54,12 +53,12 @@ class Web:
         """A client of the running server."""
         tools = registry(self._tools, self.memory.settings)
         homes = Homes(self.memory, tools, lambda space: registry(self._tools, space.settings))
-        routes = oauth_routes(self.access, self._public, lambda: self.now, self._fetch) if self._public else []
+        routes = oauth_routes(self.access, self._public, self._fetch) if self._public else []
         identity = ServerIdentity("commonplace", "0", None, {})
         threads = ThreadPoolExecutor(4)
         server = HttpServer(
             homes, self.access, self._place, identity, self._tools, threads, threading.Event(), routes=routes,
-            pages=page_routes, clock=lambda: self.now,
+            pages=page_routes,
         )  # fmt: skip
         try:
             async with server.app.router.lifespan_context(server.app):
@@ -130,7 +129,7 @@ class Browser:
         self.web, self.client, self.csrf = web, client, ""
 
     def code(self) -> str:
-        return PageVisitors(self.web.access, lambda: self.web.now).new_code()
+        return PageVisitors(self.web.access).new_code()
 
     async def enter(self) -> None:
         answer = await self.client.get("/page/enter", params={"code": self.code()})

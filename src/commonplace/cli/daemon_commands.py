@@ -106,9 +106,8 @@ def page(call: Invocation, *, http: Text, no_open: bool) -> int | None:
     The address is good once, for five minutes. Where no `memory serve --http` runs, this serves the home until stopped.
     """
     from commonplace.faces import DEFAULT_TOOLSETS, registry
-    from commonplace.serve.auth import Access
+    from commonplace.serve.auth import Access, PageVisitors
     from commonplace.serve.daemon import http_address
-    from commonplace.serve.page.session import PageVisitors
     from commonplace.store.layout import Layout
 
     if call.caller is not None:

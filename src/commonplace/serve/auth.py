@@ -1,4 +1,5 @@
-"""Who may use the HTTP server: tokens, spaces with their members, and what OAuth gave out, in one small file.
+"""Who may use the HTTP server: tokens, spaces with their members, what OAuth gave out, and cookies of the page, in
+one small file.
 
 `.commonplace/access.json` of the home, mode 0600. Secrets are kept as SHA-256: they are 32 random bytes, so no slower
 hash is needed. Changes are made under a lock of their own, so the command and a running server share the file.
@@ -36,6 +37,8 @@ RATE, QUOTA = 600, 0
 """Calls a token may make in a minute, and in a day (0 = any number), unless it says otherwise."""
 ADMIN_TOOLS = frozenset({"create_memory_project", "delete_project"})
 """Tools that change what there is for others; a token needs the scope admin and no limit of projects."""
+CODE_LASTS, COOKIE_LASTS = timedelta(minutes=5), timedelta(days=7)
+"""How long the code of `memory page` is good, and the cookie of a browser that showed it."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
 _SHOWN = 8
 _TAKEN_AGENTS = ("owner", "manual", "import", "web", "file")
@@ -112,7 +115,7 @@ class Access:
     """The file of one home. Every question sees what any process wrote before it."""
 
     def __init__(self, home: Path, clock: Clock = clocks.now):
-        self._layout, self._clock = Layout(home), clock
+        self._layout, self.clock = Layout(home), clock
         self._stamp: tuple[int, int, int] | None = None
         self._rows: dict[str, Any] = {}
 
@@ -167,7 +170,7 @@ class Access:
         if scope not in SCOPES:
             raise InvalidInput(f'invalid scope "{scope}" (one of {", ".join(SCOPES)})')
         agent = agent or (f"{name}-client" if name in _TAKEN_AGENTS else name)
-        now = self._clock()
+        now = self.clock()
         secret, kept = new_secret("cpl_")
         try:
             expires = None if lasts is None else stamp(now + lasts)
@@ -186,7 +189,7 @@ class Access:
 
     def revoke(self, ref: str) -> StoredToken:
         """Make the token of this name or id invalid, and all OAuth gave out for it. Raises NoSuch."""
-        now = self._clock()
+        now = self.clock()
         with self.changing() as rows:
             found = [
                 each for each in rows.get("tokens", ()) if ref in (each["name"], each["id"]) and not each["revoked"]
@@ -200,7 +203,7 @@ class Access:
     def find(self, secret: str) -> StoredToken | None:
         """The valid token with this secret, its own or one that OAuth gave out for it. Raises AccessRefused. Every
         secret is compared, in constant time, so that the time taken says nothing of any."""
-        now, kept = self._clock(), digest(secret).encode()
+        now, kept = self.clock(), digest(secret).encode()
         rows = self.rows()
         own = granted = None
         for row in rows.get("tokens", ()):
@@ -220,11 +223,11 @@ class Access:
     def by_id(self, id: str) -> StoredToken | None:
         """The valid token of this id."""
         found = next((each for each in self.tokens() if each.id == id), None)
-        return found if found is not None and found.is_valid(self._clock()) else None
+        return found if found is not None and found.is_valid(self.clock()) else None
 
     def note_use(self, token: StoredToken) -> None:
         """Write down that the token was used today, once a day."""
-        today = self._clock().date().isoformat()
+        today = self.clock().date().isoformat()
         if token.used != today:
             with self.changing() as rows:
                 for each in rows["tokens"]:
@@ -249,30 +252,27 @@ class Access:
         """A new space, its notes in a home of their own: `home`, else a folder of this one; where the notes of this one
         are in a database, in a space of the same. Raises InvalidInput, Exists, StorageError."""
         check_name(name, "space")
-        if (shared := shared_space(self._layout.root)) is not None:
-            if home is not None:
-                raise InvalidInput("the notes are in PostgreSQL, and so are those of its spaces; leave the folder out")
-            with self.changing() as rows:
-                if name in (spaces := rows.setdefault("spaces", {})):
-                    raise _exists(f"space exists: {name}")
-                spaces[name] = {"home": "", "database": f"{shared}.{name}", "members": {}}
-            return self.space(name)
+        shared = shared_space(self._layout.root)
+        if shared is not None and home is not None:
+            raise InvalidInput("the notes are in PostgreSQL, and so are those of its spaces; leave the folder out")
         place = home or self._layout.spaces / name
-        own = Path(os.path.realpath(self._layout.root))
-        real = Path(os.path.realpath(place))
+        own, real = (Path(os.path.realpath(each)) for each in (self._layout.root, place))
         if real == own or real in own.parents or (home is not None and own in real.parents):
             raise InvalidInput(f"{place} is or holds this home, or lies in it; choose another folder for the space")
         with self.changing() as rows:
             spaces = rows.setdefault("spaces", {})
             if name in spaces:
                 raise _exists(f"space exists: {name}")
-            if any(os.path.realpath(each["home"]) == str(real) for each in spaces.values()):
+            if shared is not None:
+                spaces[name] = {"home": "", "database": f"{shared}.{name}", "members": {}}
+            elif any(os.path.realpath(each["home"]) == str(real) for each in spaces.values()):
                 raise InvalidInput(f"{place} is the folder of another space; choose another one")
-            try:
-                make_private(place)
-            except OSError as error:
-                raise StorageError(str(place), reason(error)) from None
-            spaces[name] = {"home": str(place), "members": {}}
+            else:
+                try:
+                    make_private(place)
+                except OSError as error:
+                    raise StorageError(str(place), reason(error)) from None
+                spaces[name] = {"home": str(place), "members": {}}
         return self.space(name)
 
     def remove_space(self, name: str) -> Space:
@@ -335,8 +335,8 @@ class ShortSecrets:
     """Secrets that are over after a while, each by its hash with what is known of it, under `section` of the file of
     tokens: so every process of the home knows them."""
 
-    def __init__(self, access: Access, section: str, clock: Clock = clocks.now):
-        self._access, self._section, self._clock = access, section, clock
+    def __init__(self, access: Access, section: str):
+        self._access, self._section = access, section
 
     @contextmanager
     def changing(self) -> Iterator[dict[str, dict[str, Any]]]:
@@ -344,12 +344,12 @@ class ShortSecrets:
         with self._access.changing() as rows:
             own: dict[str, dict[str, Any]] = rows.setdefault(self._section, {})
             for kind, found in own.items():
-                own[kind] = {key: row for key, row in found.items() if self._clock() < parse_stamp(row["until"])}
+                own[kind] = {key: row for key, row in found.items() if self._access.clock() < parse_stamp(row["until"])}
             yield own
 
     def row(self, lasts: timedelta, **more: Any) -> dict[str, Any]:
         """What is kept of a secret that lasts so long."""
-        return more | {"until": stamp(self._clock() + lasts)}
+        return more | {"until": stamp(self._access.clock() + lasts)}
 
     def give(self, kind: str, secret: str, lasts: timedelta, most: int = 0, **more: Any) -> bool:
         """Keep a secret, with `more` that is known of it. Returns False where there are `most` already."""
@@ -362,7 +362,7 @@ class ShortSecrets:
     def known(self, kind: str, secret: str) -> dict[str, Any] | None:
         """What is known of a secret that is not over."""
         row: dict[str, Any] | None = self._access.rows().get(self._section, {}).get(kind, {}).get(digest(secret))
-        return row if row is not None and self._clock() < parse_stamp(row["until"]) else None
+        return row if row is not None and self._access.clock() < parse_stamp(row["until"]) else None
 
     def take(self, kind: str, secret: str) -> dict[str, Any] | None:
         """The same, once: it is over then."""
@@ -372,10 +372,39 @@ class ShortSecrets:
             return own[kind].pop(digest(secret), None)
 
 
+class PageVisitors:
+    """Who may look at the page: `memory page` gives out a code, good once and for minutes, and a browser that shows it
+    gets a cookie."""
+
+    def __init__(self, access: Access):
+        self._secrets = ShortSecrets(access, "visitors")
+
+    def new_code(self) -> str:
+        """A code to open the page with. Raises StorageError."""
+        return self._new("codes", CODE_LASTS)
+
+    def enter(self, code: str) -> str | None:
+        """The secret of a new cookie for who shows a code, which is over then; None for one that is not good."""
+        return None if self._secrets.take("codes", code) is None else self._new("cookies", COOKIE_LASTS)
+
+    def knows(self, secret: str) -> bool:
+        """Whether a cookie is good."""
+        return self._secrets.known("cookies", secret) is not None
+
+    def leave(self, secret: str) -> None:
+        """End a cookie."""
+        self._secrets.take("cookies", secret)
+
+    def _new(self, kind: str, lasts: timedelta) -> str:
+        secret, _ = new_secret("")
+        self._secrets.give(kind, secret, lasts)
+        return secret
+
+
 class Budgets:
     """How much each caller has left: `rate` calls a minute, refilled steadily, and `quota` a day (UTC)."""
 
-    def __init__(self, clock: Clock = clocks.now):
+    def __init__(self, clock: Clock):
         self._clock = clock
         self._left: dict[str, tuple[float, datetime]] = {}
         self._day, self._used = "", dict[str, int]()

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from commonplace.errors import CommonplaceError
 
-LIMIT, SECONDS = 5 * 1024, 2.0
+LIMIT, SECONDS, _PORT = 5 * 1024, 2.0, 443
 _KEPT, _KEPT_REFUSAL, _KEPT_MOST = 600.0, 60.0, 200
 _AT_ONCE = threading.BoundedSemaphore(4)
 
@@ -33,29 +33,52 @@ class NoDocument(CommonplaceError):
 def fetch(url: str) -> dict[str, Any]:
     """The JSON object at the https address `url`. Raises NoDocument."""
     parts = urlsplit(url)
-    try:
-        port = parts.port or 443
-    except ValueError:
-        raise NoDocument("its port is no number") from None
     if parts.scheme != "https" or not parts.hostname or parts.username or parts.fragment or len(parts.path) < 2:
         raise NoDocument("it must be https://HOST/PATH")
-    if port != 443:
-        raise NoDocument("it must be at port 443")
-    address = public_address(parts.hostname, port)
+    try:
+        is_usual = parts.port in (None, _PORT)
+    except ValueError:
+        is_usual = False
+    if not is_usual:
+        raise NoDocument(f"it must be at port {_PORT}")
+    address = public_address(parts.hostname)
     if not _AT_ONCE.acquire(timeout=SECONDS):
         raise NoDocument("too many are asked for")
     try:
-        return _get(parts.hostname, address, port, parts.path + (f"?{parts.query}" if parts.query else ""))
+        connection = _To(parts.hostname, address)
+        clock = threading.Timer(2 * SECONDS, lambda: connection.sock and connection.sock.shutdown(socket.SHUT_RDWR))
+        clock.daemon = True
+        clock.start()
+        try:
+            path = parts.path + (f"?{parts.query}" if parts.query else "")
+            connection.request("GET", path, headers={"Accept": "application/json", "User-Agent": "commonplace"})
+            reply = connection.getresponse()
+            if reply.status != 200:
+                raise NoDocument(f"it answers with status {reply.status}")
+            data = reply.read(LIMIT + 1)
+        finally:
+            clock.cancel()
+            connection.close()
     except (OSError, http.client.HTTPException) as error:
         raise NoDocument(f"it cannot be fetched ({type(error).__name__})") from None
     finally:
         _AT_ONCE.release()
 
+    if len(data) > LIMIT:
+        raise NoDocument(f"it is larger than {LIMIT} bytes")
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError):
+        raise NoDocument("it is not JSON") from None
+    if not isinstance(found, dict):
+        raise NoDocument("it is no object")
+    return found
 
-def public_address(host: str, port: int) -> str:
+
+def public_address(host: str) -> str:
     """The address to connect to; every one the name has must be public. Raises NoDocument."""
     try:
-        found = {each[4][0] for each in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)}
+        found = {each[4][0] for each in socket.getaddrinfo(host, _PORT, type=socket.SOCK_STREAM)}
     except (OSError, UnicodeError):
         raise NoDocument("its host is unknown") from None
     for each in found:
@@ -77,8 +100,8 @@ def is_public(address: str) -> bool:
 class _To(http.client.HTTPSConnection):
     """A connection to `address`, whatever the name of the host stands for by now."""
 
-    def __init__(self, host: str, address: str, port: int):
-        super().__init__(host, port, timeout=SECONDS, context=ssl.create_default_context())
+    def __init__(self, host: str, address: str):
+        super().__init__(host, _PORT, timeout=SECONDS, context=ssl.create_default_context())
         self.address = address
 
     def connect(self) -> None:
@@ -90,35 +113,10 @@ class _To(http.client.HTTPSConnection):
             raise
 
 
-def _get(host: str, address: str, port: int, path: str) -> dict[str, Any]:
-    connection = _To(host, address, port)
-    clock = threading.Timer(2 * SECONDS, lambda: connection.sock and connection.sock.shutdown(socket.SHUT_RDWR))
-    clock.daemon = True
-    clock.start()
-    try:
-        connection.request("GET", path, headers={"Accept": "application/json", "User-Agent": "commonplace"})
-        reply = connection.getresponse()
-        if reply.status != 200:
-            raise NoDocument(f"it answers with status {reply.status}")
-        data = reply.read(LIMIT + 1)
-    finally:
-        clock.cancel()
-        connection.close()
-    if len(data) > LIMIT:
-        raise NoDocument(f"it is larger than {LIMIT} bytes")
-    try:
-        found = json.loads(data)
-    except (ValueError, RecursionError):
-        raise NoDocument("it is not JSON") from None
-    if not isinstance(found, dict):
-        raise NoDocument("it is no object")
-    return found
-
-
 class Documents:
     """Documents fetched lately, by address; also that there was none."""
 
-    def __init__(self, fetch: Callable[[str], dict[str, Any]] = fetch):
+    def __init__(self, fetch: Callable[[str], dict[str, Any]]):
         self._fetch = fetch
         self._found: dict[str, tuple[float, dict[str, Any] | NoDocument]] = {}
 

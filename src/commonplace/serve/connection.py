@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable
 
 import anyio
+from anyio.abc import ObjectSendStream
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from mcp_types import (
     INVALID_PARAMS,
@@ -30,7 +31,7 @@ from pydantic_core import PydanticSerializationError
 _PROBE = "server/discover"
 
 
-class ClientConnection:
+class ClientConnection(ObjectSendStream[SessionMessage]):
     """One client: its lines as the SDK's messages and back, and the number of requests `unanswered`.
 
     It is the SDK's write stream. `requests` is its read stream, which ends when the client has sent all and
@@ -83,12 +84,6 @@ class ClientConnection:
 
     async def aclose(self) -> None:
         """The SDK has nothing more to say."""
-
-    async def __aenter__(self) -> ClientConnection:
-        return self
-
-    async def __aexit__(self, *exception: object) -> None:
-        await self.aclose()
 
     async def _settle(self) -> None:
         self.unanswered -= 1

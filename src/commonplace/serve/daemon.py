@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from commonplace import clock
 from commonplace.clock import waits_until
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     Web = Callable[[ThreadPoolExecutor, threading.Event], HttpServer]
     """Makes the server of HTTP, which calls on these threads and ends with this event."""
 
-T = TypeVar("T")
 _log = logging.getLogger("commonplace.daemon")
 _CALLS_AT_ONCE = 64
 """So many calls that change something can wait for the disk together; they work one after the other anyway."""
@@ -145,20 +144,13 @@ class Daemon:
         self._held = ExitStack()
         threads = ThreadPoolExecutor(_CALLS_AT_ONCE, thread_name_prefix="call")
         if listener is not None and served is not None and registry is not None:
-            answer = Protocol(served, registry, methods).answer
-            self._server = SocketServer(
-                listener, lambda line: self._stoppable(lambda: answer(line)), registry.hooks.session, threads, sessions
-            )
+            answer = waits_until(self._stopping)(Protocol(served, registry, methods).answer)
+            self._server = SocketServer(listener, answer, registry.hooks.session, threads, sessions)
         self._sessions = sessions
         self._rounds = Rounds()
         if web is not None:
             self._http = web(threads, self._stopping)
             self._http.app.state.rounds, self._http.app.state.sessions = self._rounds, sessions
-
-    def _stoppable(self, work: Callable[[], T]) -> T:
-        """The result of `work`, which stops waiting for locks when the daemon is told to stop."""
-        with waits_until(self._stopping):
-            return work()
 
     def tick(self) -> bool:
         """One round. A step that fails is logged and does not stop the others. Returns whether all went well."""
@@ -168,7 +160,8 @@ class Daemon:
             if self._stopping.is_set():
                 break
             try:
-                count = self._stoppable(step)
+                with waits_until(self._stopping):
+                    count = step()
                 if count:
                     _log.info("[%s] processed %d items", name, count)
                 self._rounds.steps[name] = StepDone(now(), count)
@@ -235,7 +228,11 @@ class Daemon:
         try:
             while not stop.is_set():
                 await asyncio.to_thread(self.tick)
-                await self._pause(stop)
+                end = loop.time() + self._interval
+                while not stop.is_set() and (left := end - loop.time()) > 0:
+                    with suppress(TimeoutError):
+                        await asyncio.wait_for(stop.wait(), min(left, KEPT_UP_AFTER))
+                    await asyncio.to_thread(self._keep_up)  # what callers of the socket changed shows before that
         finally:
             if self._sessions is not None:
                 self._sessions.stop()
@@ -244,18 +241,10 @@ class Daemon:
             self._held.close()
             self._keep_up()
 
-    async def _pause(self, stop: asyncio.Event) -> None:
-        """Wait for the next round; what callers of the socket change shows in `memory.md` before that."""
-        loop = asyncio.get_running_loop()
-        end = loop.time() + self._interval
-        while not stop.is_set() and (left := end - loop.time()) > 0:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(stop.wait(), min(left, KEPT_UP_AFTER))
-            await asyncio.to_thread(self._keep_up)
-
     def _keep_up(self) -> None:
         try:
-            self._stoppable(self._tick.keep_up)
+            with waits_until(self._stopping):
+                self._tick.keep_up()
         except Exception as error:  # as in a round: reported, and the daemon goes on
             _log.warning("[memory.md] %s", error, exc_info=None if isinstance(error, CommonplaceError) else error)
 

@@ -32,11 +32,10 @@ from starlette.requests import Request
 from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
-from commonplace import clock as clocks
-from commonplace.clock import Clock, waits_until
+from commonplace.clock import waits_until
 from commonplace.errors import CommonplaceError, ConfigError, StorageError
 from commonplace.faces.tool import Registry
-from commonplace.serve.auth import ROLES, Access, AccessRefused, Budgets, Space, StoredToken, least_scope, may_use
+from commonplace.serve.auth import ROLES, Access, Budgets, Space, StoredToken, least_scope, may_use
 from commonplace.serve.mcp import Handlers, ServerIdentity, agent_of, client_text, server_of
 from commonplace.serve.metrics import Health, HomeState, Metrics
 from commonplace.serve.middleware import BODY_SECONDS, CALL, TOKEN, HostAndOrigin, RequestLog, RequestRefused, in_time
@@ -142,8 +141,7 @@ class Homes:
                     home = self._memory.settings.address_of(space.database)
                 settings = None if space else self._memory.settings
                 clock = self._memory.clock
-                made = open_memory(home, config=settings, face="mcp", clock=clock, only=projects,
-                                   serving=True)  # fmt: skip
+                made = open_memory(home, config=settings, face="mcp", clock=clock, only=projects, serving=True)
                 self._open[key] = self._ends.enter_context(made)
             return self._open[key]
 
@@ -179,18 +177,12 @@ class AdmittedRequest:
         """The only projects there are for the caller; empty: all."""
         return self.token.projects if self.token else ()
 
-    @property
-    def agent(self) -> str | None:
-        """Who the engine takes the caller for: in a space its member; None: whom the client's name says."""
-        if self.token is None:
-            return None
-        return self.token.member if self.space is not None else self.token.agent
-
     def caller(self, memory: Memory, named: str, face: str, client: str) -> Memory:
         """`memory` for this caller, whose client calls itself `named` and the journal `client`."""
-        identity = self.server.identity
-        session = {"session": self.token.id} if self.token else {}
-        agent = self.agent or identity.agent or agent_of(named, identity.clients)
+        identity, token = self.server.identity, self.token
+        session = {"session": token.id} if token else {}
+        own = None if token is None else token.member if self.space is not None else token.agent
+        agent = own or identity.agent or agent_of(named, identity.clients)
         memory = memory.as_caller(agent, face, client=client, **session)
         memory.only_reads = self.scope == "read"
         return memory
@@ -198,10 +190,6 @@ class AdmittedRequest:
 
 class _HttpHandlers(Handlers):
     """Requests of many callers, each with a memory of its own. Without a connection nobody can be told of changes."""
-
-    def by_request(self) -> dict[str, Any]:
-        handlers = super().by_request()
-        return {name: each for name, each in handlers.items() if "subscri" not in name}
 
     async def call(self, ctx: Any, params: Any) -> dict[str, Any]:
         if params.name not in self._registry.tools:
@@ -232,12 +220,11 @@ class HttpServer:
         self, homes: Homes, access: Access, place: Place, identity: ServerIdentity, toolsets: Sequence[str],
         threads: ThreadPoolExecutor, stopping: threading.Event, *, listener: socket.socket | None = None,
         routes: Sequence[BaseRoute] = (), pages: Callable[[HttpServer], Sequence[BaseRoute]] | None = None,
-        clock: Clock = clocks.now,
     ):  # fmt: skip
-        self.homes, self.access, self.identity, self.stopping, self.clock = homes, access, identity, stopping, clock
+        self.homes, self.access, self.identity, self.stopping = homes, access, identity, stopping
         self._place, self._toolsets = place, toolsets
         self._threads, self._listener = threads, listener
-        self._budgets = Budgets(clock)
+        self._budgets = Budgets(access.clock)
         self._tasks: TaskGroup | None = None
         self._managers: dict[tuple[str | None, str, bool], StreamableHTTPSessionManager] = {}
         self._turn = anyio.Lock()
@@ -250,17 +237,22 @@ class HttpServer:
         self.app.state.server, self.app.state.rounds, self.app.state.sessions = self, None, None
 
     def _application(self, routes: Sequence[BaseRoute]) -> Starlette:
+        def state() -> HomeState:
+            memory = self.homes.memory(None)
+            connections = len(self._server.server_state.connections) if self._server is not None else 0
+            return HomeState(memory.lag(), memory.stats().total, connections)
+
         security = self._place.security()
         pattern = "|".join(re.escape(each).replace(r":\*", r":\d+") for each in security.allowed_origins)
         endpoint = CORSMiddleware(
-            _Endpoint(self), allow_origin_regex=pattern, allow_methods=["POST"], allow_headers=_HEADERS,
+            self._answer, allow_origin_regex=pattern, allow_methods=["POST"], allow_headers=_HEADERS,
             expose_headers=["www-authenticate", "mcp-session-id", "retry-after"],
         )  # fmt: skip
         return Starlette(
             routes=[
                 Route("/mcp", endpoint, methods=["POST", "OPTIONS"]),
                 Route("/s/{space}/mcp", endpoint, methods=["POST", "OPTIONS"]),
-                *Health(self.metrics, self.stopping.is_set, self._state, self.admitted).routes(),
+                *Health(self.metrics, self.stopping.is_set, state, self.admitted).routes(),
                 *routes,
             ],
             middleware=[
@@ -278,11 +270,6 @@ class HttpServer:
                 yield
             finally:
                 tasks.cancel_scope.cancel()
-
-    def _state(self) -> HomeState:
-        memory = self.homes.memory(None)
-        connections = len(self._server.server_state.connections) if self._server is not None else 0
-        return HomeState(memory.lag(), memory.stats().total, connections)
 
     async def start(self) -> None:
         """Begin to accept connections."""
@@ -306,6 +293,27 @@ class HttpServer:
         await asyncio.to_thread(self._threads.shutdown)
         await asyncio.to_thread(self.homes.close)
 
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """The one address of MCP, of the home or of a space, as an ASGI application."""
+        request = Request(scope)
+        try:
+            if request.method != "POST":
+                why = "Send requests with POST; there are no streams or sessions here."
+                raise RequestRefused(405, why, allow="POST")
+            call = scope[CALL] = self.admitted(request)
+            manager = await self._manager(call)
+        except RequestRefused as refused:
+            return await refused.response(scope, receive, send)
+        except CommonplaceError as error:  # the home is in no state to answer anybody
+            _log.error("%s", error)
+            why = "The memory cannot be opened; its log says why."
+            return await RequestRefused(503, why).response(scope, receive, send)
+        try:
+            await manager.handle_request(scope, in_time(receive), send)
+        except TimeoutError:
+            why = f"The request did not come within {BODY_SECONDS:.0f} s."
+            await RequestRefused(408, why).response(scope, receive, send)
+
     def admitted(self, request: Request) -> AdmittedRequest:
         """The call a request makes, if it is let in. Raises RequestRefused."""
         token = request.scope[TOKEN] = self._token(request)
@@ -314,7 +322,7 @@ class HttpServer:
             if found := self._budgets.take(token.id, token.rate, token.quota):
                 wait, why = found
                 raise RequestRefused(429, why, retry_after=str(wait))
-            self.seen[token.id] = self.clock()
+            self.seen[token.id] = self.access.clock()
             with suppress(StorageError):  # the day of the last use is not worth a refusal
                 self.access.note_use(token)
         return AdmittedRequest(token, space, self)
@@ -364,15 +372,20 @@ class HttpServer:
             _log.exception("A call failed")
             raise InternalError from None
 
-    async def manager(self, call: AdmittedRequest) -> StreamableHTTPSessionManager:
+    async def _manager(self, call: AdmittedRequest) -> StreamableHTTPSessionManager:
         """The SDK's server of the tools this caller may use."""
         key = (call.space.name if call.space else None, call.scope, bool(call.projects))
         async with self._turn:
             if key not in self._managers:
                 assert self._tasks is not None
                 every = await asyncio.to_thread(self.homes.registry, call.space)
-                few = limited(every, self._toolsets, call.scope, bool(call.projects))
-                self._managers[key] = await self._tasks.start(self._keep, few)
+                few = [
+                    replace(each, tools=[tool for tool in each.tools if may_use(call.scope, bool(call.projects), tool)])
+                    for each in every.toolsets
+                    if each.name in self._toolsets
+                ]
+                registry = Registry([each for each in few if each.tools], every.hooks)  # which are shared
+                self._managers[key] = await self._tasks.start(self._keep, registry)
             return self._managers[key]
 
     async def _keep(
@@ -384,47 +397,6 @@ class HttpServer:
         async with manager.run():
             task_status.started(manager)
             await anyio.sleep_forever()
-
-
-def limited(registry: Registry, toolsets: Sequence[str], scope: str, is_limited: bool) -> Registry:
-    """What of `registry` a caller is offered: of these toolsets, the tools of this scope; hooks are shared."""
-    few = [
-        replace(each, tools=[tool for tool in each.tools if may_use(scope, is_limited, tool)])
-        for each in registry.toolsets
-        if each.name in toolsets
-    ]
-    return Registry([each for each in few if each.tools], registry.hooks)
-
-
-class _Endpoint:
-    """The one address of MCP, of the home or of a space."""
-
-    def __init__(self, server: HttpServer):
-        self._server = server
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope)
-        try:
-            if request.method != "POST":
-                raise RequestRefused(
-                    405, "Send requests with POST; there are no streams or sessions here.", allow="POST"
-                )
-            call = self._server.admitted(request)
-            scope[CALL] = call
-            manager = await self._server.manager(call)
-        except RequestRefused as refused:
-            return await refused.response(scope, receive, send)
-        except (AccessRefused, CommonplaceError) as error:  # the home is in no state to answer anybody
-            _log.error("%s", error)
-            return await RequestRefused(503, "The memory cannot be opened; its log says why.").response(
-                scope, receive, send
-            )
-        try:
-            await manager.handle_request(scope, in_time(receive), send)
-        except TimeoutError:
-            await RequestRefused(408, f"The request did not come within {BODY_SECONDS:.0f} s.").response(
-                scope, receive, send
-            )
 
 
 class _Uvicorn(uvicorn.Server):

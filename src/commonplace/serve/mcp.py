@@ -29,14 +29,12 @@ from commonplace.serve.turns import CallQueue
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
-    from commonplace.faces.reply import Reply
 
 T = TypeVar("T")
 Result = dict[str, Any]
 Handler = Callable[[Any, Any], Awaitable[Result]]
 
-_MISSING = ("not_found", "project_not_found", "ambiguous")
-_ASKED_WRONG = ("invalid", "timeframe", "outside")
+_ASKED_WRONG = ("invalid", "timeframe", "outside", "not_found", "project_not_found", "ambiguous")
 _ORIGINAL_ARGUMENTS = "commonplace/arguments"
 _UNNAMED = "unknown"
 _ANY = "*"
@@ -190,13 +188,6 @@ def _variables(template: str, uri: str) -> dict[str, str] | None:
     return {name: unquote(value) for name, value in found.groupdict().items()} if found else None
 
 
-def _tool_result(reply: Reply) -> Result:
-    texts = [reply.text, reply.hint] if reply.hint else [reply.text]
-    result: Result = {"content": [{"type": "text", "text": each} for each in texts], "isError": reply.is_error}
-    more = {"structuredContent": reply.data, "_meta": reply.meta or None}
-    return result | {key: value for key, value in more.items() if value is not None}
-
-
 def _completed(handler: Handler) -> Handler:
     """`handler`, its results marked as final: newer revisions demand the mark, older ones drop it."""
 
@@ -235,7 +226,7 @@ class Handlers:
         if prompts or registry.templates:
             handlers["on_completion"] = self.complete
         handlers = {name: _completed(handler) for name, handler in handlers.items()}
-        if registry.resources:
+        if registry.resources and self._turns is not None:  # else nobody has a connection to be told on
             handlers |= {"on_subscribe_resource": self.subscribe, "on_unsubscribe_resource": self.unsubscribe}
             handlers["on_subscriptions_listen"] = self.listen_to
         return handlers
@@ -264,7 +255,10 @@ class Handlers:
             reply = await self._take(ctx, lambda memory: self._registry.call(memory, params.name, arguments))
         except CommonplaceError as error:
             reply = self._registry.refusal(params.name, error)
-        return _tool_result(reply)
+        texts = [reply.text, reply.hint] if reply.hint else [reply.text]
+        result: Result = {"content": [{"type": "text", "text": each} for each in texts], "isError": reply.is_error}
+        more = {"structuredContent": reply.data, "_meta": reply.meta or None}
+        return result | {key: value for key, value in more.items() if value is not None}
 
     async def list_prompts(self, ctx: Any, params: Any) -> Result:
         keys = ("name", "description", "required")
@@ -287,7 +281,7 @@ class Handlers:
     async def read(self, ctx: Any, params: Any) -> Result:
         templates, resources = self._registry.templates, self._registry.resources
         read = partial(resource_result, templates=templates, uri=params.uri, resources=resources)
-        return await self._answer(ctx, read, INVALID_PARAMS, uri=params.uri)
+        return await self._answer(ctx, read, uri=params.uri)
 
     async def complete(self, ctx: Any, params: Any) -> Result:
         """Values that go on from what was typed; prompts have none to offer."""
@@ -315,7 +309,7 @@ class Handlers:
             self._subscribed.add(params.uri)
             return self._watch(memory, [params.uri])
 
-        return await self._answer(ctx, begin, INVALID_PARAMS, uri=params.uri)
+        return await self._answer(ctx, begin, uri=params.uri)
 
     async def unsubscribe(self, ctx: Any, params: Any) -> Result:
         self._subscribed.discard(params.uri)
@@ -332,19 +326,13 @@ class Handlers:
         self._versions |= {uri: resources[uri].version(memory) for uri in uris if uri in resources}
         return {}
 
-    def _changed(self, memory: Memory) -> list[str]:
-        """The watched resources that changed since the last call."""
-        before = self._versions
-        self._versions = {uri: self._registry.resources[uri].version(memory) for uri in before}
-        return [uri for uri, version in self._versions.items() if version != before[uri]]
-
-    async def _answer(self, ctx: Any, call: Callable[[Memory], T], missing: int = INVALID_PARAMS, **data: str) -> T:
-        """The result of `call`, or its error as a protocol error; `missing` is the code for what is not there."""
+    async def _answer(self, ctx: Any, call: Callable[[Memory], T], **data: str) -> T:
+        """The result of `call`, or its error as a protocol error with `data`."""
         try:
             return await self._take(ctx, call)
         except CommonplaceError as error:
-            ours = INVALID_PARAMS if error.code in _ASKED_WRONG else INTERNAL_ERROR
-            raise MCPError(missing if error.code in _MISSING else ours, str(error), data or None) from None
+            code = INVALID_PARAMS if error.code in _ASKED_WRONG else INTERNAL_ERROR
+            raise MCPError(code, str(error), data or None) from None
 
     async def _take(self, ctx: Any, call: Callable[[Memory], T]) -> T:
         """The result of `call` as the caller of `ctx`; afterwards subscribers are told what changed."""
@@ -352,7 +340,10 @@ class Handlers:
 
         def run(memory: Memory) -> tuple[T, list[str]]:
             bound = memory.as_caller(agent, "mcp", client=name, session=self._session)
-            return call(bound), self._changed(bound)
+            done = call(bound)
+            before = self._versions
+            self._versions = {uri: self._registry.resources[uri].version(bound) for uri in before}
+            return done, [uri for uri, version in self._versions.items() if version != before[uri]]
 
         assert self._turns is not None
         result, changed = await self._turns.take(run)

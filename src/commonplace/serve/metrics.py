@@ -6,8 +6,9 @@ import asyncio
 import time
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from starlette.requests import Request
@@ -48,33 +49,30 @@ class Metrics:
 
     def text(self, gauges: Mapping[str, tuple[str, float | None]]) -> str:
         """All of it, with `gauges`: name → what it is, its value; None: not known now."""
-        return "".join(f"{line}\n" for line in self._lines(gauges))
-
-    def _lines(self, gauges: Mapping[str, tuple[str, float | None]]) -> Iterator[str]:
-        yield from _family("info", "gauge", "The version of commonplace.", [(f'{{version="{__version__}"}}', 1)])
-        rows = [(f'{{status="{status}"}}', count) for status, count in sorted(self.requests.items())]
-        yield from _family("requests_total", "counter", "HTTP requests by the status of the answer.", rows)
-        rows = [(f'{{tool="{tool}",outcome="{end}"}}', count) for (tool, end), count in sorted(self.calls.items())]
-        yield from _family("calls_total", "counter", "Calls by tool and outcome.", rows)
+        rows: list[tuple[str, float]] = [(f'{{status="{status}"}}', n) for status, n in sorted(self.requests.items())]
+        calls = [(f'{{tool="{tool}",outcome="{end}"}}', n) for (tool, end), n in sorted(self.calls.items())]
         times: list[tuple[str, float]] = []
         for tool, counts in sorted(self._times.items()):
-            total = 0
-            for bound, count in zip((*map(str, BOUNDS), "+Inf"), counts, strict=True):
-                total += count
-                times.append((f'_bucket{{tool="{tool}",le="{bound}"}}', total))
-            times += [(f'_sum{{tool="{tool}"}}', self._sums[tool]), (f'_count{{tool="{tool}"}}', total)]
-        yield from _family("call_seconds", "histogram", "How long calls took, their waiting included.", times)
-        yield from _family("lock_waits_total", "counter", "Waits for a lock.", [("", waited.count)])
-        yield from _family("lock_wait_seconds_total", "counter", "Seconds waited for locks.", [("", waited.seconds)])
-        for name, (what, value) in gauges.items():
-            yield from _family(name, "gauge", what, [] if value is None else [("", value)])
+            sums = zip((*map(str, BOUNDS), "+Inf"), accumulate(counts), strict=True)
+            times += [(f'_bucket{{tool="{tool}",le="{bound}"}}', total) for bound, total in sums]
+            times += [(f'_sum{{tool="{tool}"}}', self._sums[tool]), (f'_count{{tool="{tool}"}}', sum(counts))]
+        return "".join([
+            _family("info", "gauge", "The version of commonplace.", [(f'{{version="{__version__}"}}', 1)]),
+            _family("requests_total", "counter", "HTTP requests by the status of the answer.", rows),
+            _family("calls_total", "counter", "Calls by tool and outcome.", calls),
+            _family("call_seconds", "histogram", "How long calls took, their waiting included.", times),
+            _family("lock_waits_total", "counter", "Waits for a lock.", [("", waited.count)]),
+            _family("lock_wait_seconds_total", "counter", "Seconds waited for locks.", [("", waited.seconds)]),
+            *(_family(name, "gauge", what, [] if value is None else [("", value)])
+              for name, (what, value) in gauges.items()),
+        ])  # fmt: skip
 
 
-def _family(name: str, kind: str, what: str, rows: Sequence[tuple[str, float]]) -> Iterator[str]:
-    yield f"# HELP commonplace_{name} {what}"
-    yield f"# TYPE commonplace_{name} {kind}"
+def _family(name: str, kind: str, what: str, rows: Sequence[tuple[str, float]]) -> str:
+    lines = [f"# HELP commonplace_{name} {what}", f"# TYPE commonplace_{name} {kind}"]
     for labels, value in rows:
-        yield f"commonplace_{name}{labels} {value if isinstance(value, int) else round(value, 6)}"
+        lines.append(f"commonplace_{name}{labels} {value if isinstance(value, int) else round(value, 6)}")
+    return "".join(f"{line}\n" for line in lines)
 
 
 class HomeState(NamedTuple):
@@ -101,19 +99,19 @@ class Health:
 
     def routes(self) -> list[BaseRoute]:
         """`/healthz` and `/readyz` for anybody, `/metrics` for the owner's tokens."""
-        every = {"/healthz": self._alive, "/readyz": self._ready, "/metrics": self._numbers}
+        every = {"/healthz": self._well, "/readyz": self._well, "/metrics": self._numbers}
         return [Route(path, answer, methods=["GET"]) for path, answer in every.items()]
 
-    async def _alive(self, request: Request) -> Response:
-        is_well = not self._is_stopping()
-        return JSONResponse({"status": "ok" if is_well else "stopping"}, 200 if is_well else 503)
-
-    async def _ready(self, request: Request) -> Response:
-        """Whether a call would see all that was acknowledged before it."""
-        state = await self._look()
-        status = "unavailable" if state is None else "behind" if state.lag else "ready"
-        status = "stopping" if self._is_stopping() else status
-        return JSONResponse({"status": status, "lag": state and state.lag}, 200 if status == "ready" else 503)
+    async def _well(self, request: Request) -> Response:
+        """Whether it runs, and at `/readyz` whether a call would see all that was acknowledged before it."""
+        known: dict[str, Any] = {"status": "ok"}
+        if request.url.path == "/readyz":
+            state = await self._look()
+            status = "unavailable" if state is None else "behind" if state.lag else "ready"
+            known = {"status": status, "lag": state and state.lag}
+        if self._is_stopping():
+            known["status"] = "stopping"
+        return JSONResponse(known, 200 if known["status"] in ("ok", "ready") else 503)
 
     async def _numbers(self, request: Request) -> Response:
         try:
@@ -134,14 +132,15 @@ class Health:
 
     async def _look(self) -> HomeState | None:
         """The state; None when it could not be told in time."""
+
+        def bounded() -> HomeState:
+            with waits_at_most(_PATIENCE):
+                return self._ask()
+
         async with self._turn:
             if time.monotonic() - self._asked >= _LOOK_AFTER:
                 self._state = None
                 with suppress(CommonplaceError, TimeoutError):
-                    self._state = await asyncio.wait_for(asyncio.to_thread(self._bounded), _PATIENCE)
+                    self._state = await asyncio.wait_for(asyncio.to_thread(bounded), _PATIENCE)
                 self._asked = time.monotonic()
             return self._state
-
-    def _bounded(self) -> HomeState:
-        with waits_at_most(_PATIENCE):
-            return self._ask()

@@ -24,6 +24,7 @@ from mcp.server.auth.provider import (
     AuthorizationCode,
     AuthorizationParams,
     AuthorizeError,
+    OAuthAuthorizationServerProvider,
     RefreshToken,
     RegistrationError,
     TokenError,
@@ -38,18 +39,9 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from commonplace import clock as clocks
-from commonplace.clock import Clock, parse_stamp, stamp
-from commonplace.serve.auth import (
-    SCOPES,
-    Access,
-    Budgets,
-    ShortSecrets,
-    StoredToken,
-    digest,
-    least_scope,
-    new_secret,
-)  # fmt: skip
+from commonplace.clock import parse_stamp, stamp
+from commonplace.serve import client_documents
+from commonplace.serve.auth import SCOPES, Access, Budgets, ShortSecrets, StoredToken, digest, least_scope, new_secret
 from commonplace.serve.client_documents import Documents, NoDocument
 
 ACCESS_LASTS, REFRESH_LASTS = timedelta(hours=1), timedelta(days=90)
@@ -98,12 +90,12 @@ class _Asked:
     resource: str
 
 
-class Grants:
+class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, AccessToken]):
     """The SDK's provider over the file of tokens. `public` is the server's address, without a path."""
 
-    def __init__(self, access: Access, public: str, documents: Documents, clock: Clock = clocks.now):
-        self._access, self.public, self._documents, self._clock = access, public, documents, clock
-        self._codes = ShortSecrets(access, "oauth", clock)  # requests that wait, codes given out, grants of used ones
+    def __init__(self, access: Access, public: str, documents: Documents):
+        self._access, self.public, self._documents = access, public, documents
+        self._codes = ShortSecrets(access, "oauth")  # requests that wait, codes given out, grants of used ones
 
     def resource(self, asked: str | None) -> str | None:
         """The address a token is asked for, as we spell it; None when it is none of ours."""
@@ -117,7 +109,13 @@ class Grants:
         if client_id.startswith("https://"):
             try:
                 found = await asyncio.to_thread(self._documents.get, client_id)
-                return _from_document(client_id, found)
+                if found.get("client_id") != client_id:
+                    raise NoDocument("its client_id is another one")
+                client = _Client.model_validate(found | {"scope": " ".join(SCOPES), "client_secret": None})
+                if not client.redirect_uris or any(not may_redirect(str(each)) for each in client.redirect_uris):
+                    raise NoDocument("it has no redirect_uris that may be used")
+                client.token_endpoint_auth_method = "none"
+                return client
             except (NoDocument, ValidationError) as error:
                 _log.warning("client %s: %s", client_id[:200], error if isinstance(error, NoDocument) else "invalid")
                 return None
@@ -127,7 +125,7 @@ class Grants:
     async def register_client(self, client_info: OAuthClientInformationFull) -> None:
         if any(not may_redirect(str(each)) for each in client_info.redirect_uris or ()):
             raise RegistrationError("invalid_redirect_uri", "https, http to this machine, or a scheme of your own")
-        now = self._clock()
+        now = self._access.clock()
         client_info.scope = " ".join(SCOPES)
         with self._access.changing() as rows:
             clients = rows.setdefault("clients", {})
@@ -135,10 +133,11 @@ class Grants:
             for key in [*clients]:
                 if key not in in_use and parse_stamp(clients[key]["made"]) + UNUSED_LASTS < now:
                     del clients[key]
-            if len(clients) >= CLIENTS:
-                raise RegistrationError("invalid_client_metadata", "too many clients registered; try again tomorrow")
-            row = client_info.model_dump(mode="json", exclude_none=True)
-            clients[client_info.client_id] = {"client": row, "made": stamp(now)}
+            if is_free := len(clients) < CLIENTS:
+                row = client_info.model_dump(mode="json", exclude_none=True)
+                clients[client_info.client_id] = {"client": row, "made": stamp(now)}
+        if not is_free:  # out here: the SDK's errors are frozen, and cannot leave a context manager
+            raise RegistrationError("invalid_client_metadata", "too many clients registered; try again tomorrow")
 
     async def authorize(self, client: OAuthClientInformationFull, params: AuthorizationParams) -> str:
         resource = self.resource(params.resource)
@@ -213,17 +212,15 @@ class Grants:
             "resource": authorization_code.resource, "old": [],
         }  # fmt: skip
         with self._access.changing() as rows:
-            now = self._clock()
-            rows["grants"] = [
-                each for each in rows.get("grants", ()) if now < parse_stamp(each["refresh_expires"])
-            ]  # fmt: skip
+            now = self._access.clock()
+            rows["grants"] = [each for each in rows.get("grants", ()) if now < parse_stamp(each["refresh_expires"])]
             answer = self._renew(row, authorization_code.scopes[0])
             rows["grants"].append(row)
         return answer
 
     def _renew(self, row: dict[str, Any], scope: str) -> OAuthToken:
         """New secrets for a grant, in `row`; those before are over."""
-        now = self._clock()
+        now = self._access.clock()
         access, row["access"] = new_secret("cpa_")
         if "refresh" in row:
             row["old"].append(row["refresh"])
@@ -254,7 +251,7 @@ class Grants:
             self._end(row["id"])
             return None
         until = parse_stamp(row["refresh_expires"])
-        if self._access.by_id(row["token"]) is None or until <= self._clock():
+        if self._access.by_id(row["token"]) is None or until <= self._access.clock():
             return None
         return RefreshToken(
             token=refresh_token, client_id=row["client"], scopes=[*SCOPES[: SCOPES.index(row["scope"]) + 1]],
@@ -267,9 +264,10 @@ class Grants:
         kept = digest(refresh_token.token)
         with self._access.changing() as rows:
             row = next((each for each in rows.get("grants", ()) if each["refresh"] == kept), None)
-            if row is None:
-                raise TokenError("invalid_grant", "refresh token does not exist")
-            return self._renew(row, max(scopes, key=SCOPES.index))
+            answer = row and self._renew(row, max(scopes, key=SCOPES.index))
+        if answer is None:
+            raise TokenError("invalid_grant", "refresh token does not exist")
+        return answer
 
     async def load_access_token(self, token: str) -> AccessToken | None:
         row = self._grant(digest(token), "access")
@@ -281,9 +279,6 @@ class Grants:
         if row := self._grant(digest(token.token), "access", "refresh"):
             self._end(row["id"])
 
-    async def exchange_identity_assertion(self, client: OAuthClientInformationFull, params: Any) -> OAuthToken:
-        raise TokenError("unsupported_grant_type", "this server takes no identity assertions")
-
     def signs(self, secret: str, resource: str) -> StoredToken | None:
         """The token of somebody who may let others in at `resource`: the owner's, or a member's of that space."""
         token = self._access.find(secret)
@@ -294,17 +289,6 @@ class Grants:
         return token if (token.member in members if space else token.member is None) else None
 
 
-def _from_document(url: str, found: dict[str, Any]) -> OAuthClientInformationFull:
-    """The client a document describes. Raises NoDocument, ValidationError."""
-    if found.get("client_id") != url:
-        raise NoDocument("its client_id is another one")
-    client = _Client.model_validate(found | {"scope": " ".join(SCOPES), "client_secret": None})
-    if not client.redirect_uris or any(not may_redirect(str(each)) for each in client.redirect_uris):
-        raise NoDocument("it has no redirect_uris that may be used")
-    client.token_endpoint_auth_method = "none"
-    return client
-
-
 class _Consent:
     """The page on which somebody with a token lets a client in."""
 
@@ -312,10 +296,9 @@ class _Consent:
         self._grants = grants
         self._page = files("commonplace.serve").joinpath("consent.html").read_text("utf-8")
 
-    async def show(self, request: Request) -> Response:
-        return self._shown(request.query_params.get("request", ""), "")
-
     async def answer(self, request: Request) -> Response:
+        if request.method != "POST":
+            return self._shown(request.query_params.get("request", ""), "")
         form = await request.form(max_files=0, max_fields=10)
         key, secret = str(form.get("request", "")), str(form.get("token", "")).strip()
         grants = self._grants
@@ -362,44 +345,35 @@ class _Consent:
         return HTMLResponse(page, status, headers)
 
 
-class _WithIssuer:
-    """Errors the SDK sends back to the client say who sends them, too (RFC 9207)."""
-
-    def __init__(self, app: ASGIApp, public: str):
-        self._app, self._public = app, public
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def signed(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                own = f"{self._public}/consent?".encode()
-                message["headers"] = [
-                    (key, value + b"&iss=" + quote(self._public, safe="").encode())
-                    if key == b"location" and not value.startswith(own) else (key, value)
-                    for key, value in message["headers"]
-                ]  # fmt: skip
-            await send(message)
-
-        await self._app(scope, receive, signed)
-
-
 class _Rated:
-    """At most so many requests a minute: nobody has a name here yet."""
+    """An address of the SDK. At most so many requests a minute: nobody has a name here yet. Errors it sends back to the
+    client say who sends them, too (RFC 9207)."""
 
-    def __init__(self, app: ASGIApp, budgets: Budgets):
-        self._app, self._budgets = app, budgets
+    def __init__(self, app: ASGIApp, budgets: Budgets, public: str):
+        self._app, self._budgets, self._public = app, budgets, public
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if found := self._budgets.take(scope["path"], _A_MINUTE, 0):
             body = {"error": "temporarily_unavailable", "error_description": "Too many requests. Try again later."}
             return await JSONResponse(body, 429, {"Retry-After": str(found[0])})(scope, receive, send)
-        await self._app(scope, receive, send)
+
+        async def signed(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                own, issuer = f"{self._public}/consent?".encode(), b"&iss=" + quote(self._public, safe="").encode()
+                message["headers"] = [
+                    (key, value + issuer if key == b"location" and not value.startswith(own) else value)
+                    for key, value in message["headers"]
+                ]
+            await send(message)
+
+        await self._app(scope, receive, signed)
 
 
 def oauth_routes(
-    access: Access, public: str, clock: Clock = clocks.now, fetch: Callable[[str], dict[str, Any]] | None = None
-) -> list[BaseRoute]:  # fmt: skip
+    access: Access, public: str, fetch: Callable[[str], dict[str, Any]] = client_documents.fetch
+) -> list[BaseRoute]:
     """The addresses of the authorization server at `public`, and of what says which server that is."""
-    grants = Grants(access, public, Documents(fetch) if fetch else Documents(), clock)
+    grants = Grants(access, public, Documents(fetch))
     issuer = AnyHttpUrl(public)
     registration = ClientRegistrationOptions(enabled=True, valid_scopes=list(SCOPES), default_scopes=["write"])
     revocation = RevocationOptions(enabled=True)
@@ -422,17 +396,15 @@ def oauth_routes(
                "bearer_methods_supported": ["header"], "resource_name": "commonplace"}  # fmt: skip
         return JSONResponse(row, headers=free)
 
-    consent, budgets = _Consent(grants), Budgets(clock)
+    consent, budgets = _Consent(grants), Budgets(access.clock)
     known = "/.well-known/oauth-protected-resource"
     routes: list[BaseRoute] = [
         Route("/.well-known/oauth-authorization-server", server, methods=["GET"]),
         Route(known, resource, methods=["GET"]),
         Route(known + "{path:path}", resource, methods=["GET"]),
-        Route("/consent", consent.show, methods=["GET"]),
-        Route("/consent", consent.answer, methods=["POST"]),
+        Route("/consent", consent.answer, methods=["GET", "POST"]),
     ]
     for each in create_auth_routes(grants, issuer, None, registration, revocation):
         if each.path in ("/authorize", "/token", "/register", "/revoke"):
-            app = _WithIssuer(each.app, public) if each.path == "/authorize" else each.app
-            routes.append(Route(each.path, _Rated(app, budgets), methods=list(each.methods or ())))
+            routes.append(Route(each.path, _Rated(each.app, budgets, public), methods=list(each.methods or ())))
     return routes

@@ -139,7 +139,12 @@ class Pump:
             if last and not writable:
                 break
             if self._signals in readable:
-                self._stop(posix.read(self._signals, 1)[0])
+                number = posix.read(self._signals, 1)[0]
+                if self._stopped is None:
+                    self._stopped = number
+                    self._queue(STOP)
+                    for each in (_signal.SIGINT, _signal.SIGTERM):  # the next one does what it does to any process
+                        _signal.signal(each, _signal.SIG_DFL)
             if 1 in writable:
                 self._write()
             if self._daemon in writable:
@@ -149,13 +154,6 @@ class Pump:
             if 0 in readable:
                 self._read()
         return 130 if self._stopped == _signal.SIGINT else 0
-
-    def _stop(self, number: int) -> None:
-        if self._stopped is None:
-            self._stopped = number
-            self._queue(STOP)
-            for each in (_signal.SIGINT, _signal.SIGTERM):  # the next one does what it does to any process
-                _signal.signal(each, _signal.SIG_DFL)
 
     def _queue(self, line: bytes) -> None:
         self._unsent.append(line)
@@ -230,15 +228,13 @@ class Pump:
         if not block:
             return self._lose()
         for line in self._answered.feed(block):
-            self._from_daemon(line)
-
-    def _from_daemon(self, line: bytes) -> None:
-        self._is_heard = True
-        if (id := answered_by(line)) is not None:
-            self._begun.pop(id, None)
-            if id in self._not_for_client:
-                return self._not_for_client.discard(id)
-        self._output += line
+            self._is_heard = True
+            if (id := answered_by(line)) is not None:
+                self._begun.pop(id, None)
+            if id is not None and id in self._not_for_client:
+                self._not_for_client.discard(id)
+            else:
+                self._output += line
 
     def _write(self) -> None:
         try:
@@ -274,24 +270,19 @@ class Pump:
         if self._opening.get("initialize") not in repeated:
             repeated = []
         lines = [*repeated, *(line for line in known if line not in repeated), *self._unsent, bytes(self._asked.rest)]
-        fd = _unnamed_file()
+        if hasattr(posix, "memfd_create"):
+            fd = posix.memfd_create("session")  # a file that only this process has
+        else:
+            import tempfile
+
+            fd, path = tempfile.mkstemp()
+            posix.unlink(path)
         with open(fd, "wb", closefd=False) as file:
             file.writelines(lines)
         posix.set_inheritable(fd, True)
         is_alone = self._is_too_long or (self._has_sent and not self._is_heard)
         posix.putenv(CONTINUED, f"{fd} {len(repeated)} {int(is_alone)}")
         posix.execv(sys.executable, [sys.executable, *self._command])
-
-
-def _unnamed_file() -> int:
-    """An open file that only this process has; in memory where the system can."""
-    if hasattr(posix, "memfd_create"):
-        return posix.memfd_create("session")
-    import tempfile
-
-    fd, path = tempfile.mkstemp()
-    posix.unlink(path)
-    return fd
 
 
 def continued() -> tuple[bytes, set[Any]]:

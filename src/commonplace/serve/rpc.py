@@ -82,8 +82,15 @@ class Protocol:
         if method in self._methods:
             return self._methods[method](memory, params or {})
         name, arguments = method, params or {}
-        if method == "tools/call":
-            name, arguments = _named(arguments)
+        if method == "tools/call":  # the arguments are in `params`, in `arguments`, or flat beside `name`
+            name = arguments.get("name", "")
+            if not isinstance(name, str):
+                raise _Refused(_BAD_PARAMS, "name must be a string")
+            key = next((each for each in _FLAT[1:] if arguments.get(each) is not None), None)
+            if key is not None and not isinstance(arguments[key], dict):
+                raise _Refused(_BAD_PARAMS, f"{key} must be an object")
+            flat = {each: value for each, value in arguments.items() if each not in _FLAT}
+            arguments = arguments[key] if key is not None else flat
         reply = call_tool(self._registry, memory, name, arguments)
         if not ends_batch(reply):
             return result_data(reply)
@@ -106,19 +113,6 @@ class Protocol:
 def too_large() -> bytes:
     """The reply to a line beyond LIMIT."""
     return _error(_Refused(_NO_REQUEST, f"request too large (limit {LIMIT} bytes)"), None, False)
-
-
-def _named(params: dict[str, Any]) -> tuple[str, Any]:
-    """The tool `tools/call` names and its arguments: in `params`, in `arguments`, or flat beside `name`."""
-    name = params.get("name", "")
-    if not isinstance(name, str):
-        raise _Refused(_BAD_PARAMS, "name must be a string")
-    for key in ("params", "arguments"):
-        if (arguments := params.get(key)) is not None:
-            if not isinstance(arguments, dict):
-                raise _Refused(_BAD_PARAMS, f"{key} must be an object")
-            return name, arguments
-    return name, {key: value for key, value in params.items() if key not in _FLAT}
 
 
 def _error(error: _Refused, identity: Any, is_rpc: bool) -> bytes:

@@ -35,7 +35,9 @@ class Listener:
         with suppress(FileNotFoundError):
             if not stat.S_ISSOCK(os.lstat(path).st_mode):
                 raise StorageError(path.name, "something else than a socket is there")
-            self._refuse_live()
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe, suppress(OSError):
+                from_folder(path, probe.connect)
+                raise StorageError(path.name, "another program listens on it")
             os.unlink(path)
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         mask = os.umask(0o177)
@@ -50,28 +52,12 @@ class Listener:
         finally:
             os.umask(mask)
 
-    def _refuse_live(self) -> None:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-            try:
-                from_folder(self.path, probe.connect)
-            except OSError:
-                return
-        raise StorageError(self.path.name, "another program listens on it")
-
     def close(self) -> None:
         """Stop listening, and remove the socket if it is still this one."""
         self.socket.close()
         with suppress(FileNotFoundError):
             if os.lstat(self.path).st_ino == self._inode:
                 os.unlink(self.path)
-
-
-async def _let_it_send(reader: StreamReader) -> None:
-    """Throw the rest of a line away: a client that is cut off while it sends does not come to read its answer."""
-    with suppress(TimeoutError):
-        async with asyncio.timeout(_REST):
-            while (block := await reader.read(LIMIT)) and b"\n" not in block:
-                pass
 
 
 class SocketServer:
@@ -135,7 +121,10 @@ class SocketServer:
                     return
             except asyncio.LimitOverrunError:
                 writer.write(too_large())
-                await _let_it_send(reader)
+                with suppress(TimeoutError):  # cut off while it sends, it would not come to read its answer
+                    async with asyncio.timeout(_REST):
+                        while (block := await reader.read(LIMIT)) and b"\n" not in block:
+                            pass
                 return
             if not line.strip():
                 continue

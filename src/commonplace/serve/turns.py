@@ -8,7 +8,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, TypeVar
 
 from commonplace.clock import CALL_WAITS, waits_until
@@ -62,7 +62,7 @@ class CallQueue:
     ):
         self._open, self._is_shared = open_memory, is_shared
         self._upkeep, self._background = upkeep, background
-        self._waiting: asyncio.TimerHandle | None = None
+        self._waiting: asyncio.Task[None] | None = None
         self._memory: Memory | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="commonplace")
         self._aside = ThreadPoolExecutor(1, thread_name_prefix="background")
@@ -74,7 +74,7 @@ class CallQueue:
         """Open the memory at the next turn, once. If that fails, the next call tries again and says why."""
         if not self._prepared and not self._stopping:
             self._prepared = True
-            self._thread.submit(self._stoppable, self._opened)
+            self._thread.submit(waits_until(self._ended)(self._opened))
 
     async def take(self, call: Callable[[Memory], T]) -> T:
         """The result of `call(memory)`, after all calls that came before.
@@ -86,8 +86,18 @@ class CallQueue:
         if self._stopping:
             raise Stopping
         future = self._thread.submit(self._timed, call)
+        loop = asyncio.get_running_loop()
         late: list[Busy] = []
-        self._refuse_late(future, late, CALL_WAITS)
+
+        def refuse() -> None:
+            """Refuse the call if it still waits for its turn, and the one at work takes too long."""
+            took = time.monotonic() - self._begun if self._begun else 0.0
+            if took > CALL_WAITS and future.cancel():
+                late.append(Busy(f"another call of this server (process {os.getpid()}), for {took:.0f} seconds"))
+            elif not future.done():
+                loop.call_later(0.1, refuse)
+
+        loop.call_later(CALL_WAITS, refuse)
         try:
             return await asyncio.wrap_future(future)
         except asyncio.CancelledError:
@@ -103,56 +113,36 @@ class CallQueue:
             raise InternalError from None
         finally:
             if self._waiting is None and not self._stopping:
-                loop = asyncio.get_running_loop()
-                self._waiting = loop.call_later(KEPT_UP_AFTER, self._later, loop)
-
-    def _refuse_late(self, future: Future[T], late: list[Busy], seconds: float) -> None:
-        """Refuse the call after `seconds` if it still waits for its turn, and the one at work takes that long."""
-
-        def refuse() -> None:
-            took = time.monotonic() - self._begun if self._begun else 0.0
-            if took > CALL_WAITS and future.cancel():
-                late.append(Busy(f"another call of this server (process {os.getpid()}), for {took:.0f} seconds"))
-            elif not future.done():
-                self._refuse_late(future, late, 0.1)
-
-        asyncio.get_running_loop().call_later(seconds, refuse)
+                self._waiting = asyncio.create_task(self._look_after())
 
     def _timed(self, call: Callable[[Memory], T]) -> T:
         """The result of the call; when it began is noted for those behind it."""
         self._begun = time.monotonic()
         try:
-            return self._stoppable(lambda: call(self._opened()))
+            with waits_until(self._ended):
+                return call(self._opened())
         finally:
             self._begun = 0.0
 
-    def _stoppable(self, work: Callable[[], T]) -> T:
-        """The result of `work`, which stops waiting for locks when the server stops."""
-        with waits_until(self._ended):
-            return work()
-
-    def _later(self, loop: asyncio.AbstractEventLoop) -> None:
+    async def _look_after(self) -> None:
+        """Upkeep a while after a call, then the work in the background, piece by piece."""
+        await asyncio.sleep(KEPT_UP_AFTER)
         self._waiting = None
-        if not self._stopping:
-            self._thread.submit(self._logged, self._upkeep)
-            self._work(loop)
-
-    def _work(self, loop: asyncio.AbstractEventLoop) -> None:
-        """A piece of the work in the background, and the next one after a pause."""
-        if not self._stopping:
-            call = self._aside.submit(self._logged, lambda memory: not self._stopping and self._background(memory))
-            piece = asyncio.wrap_future(call, loop=loop)
-            piece.add_done_callback(lambda done: self._worked(done, loop))
-
-    def _worked(self, done: asyncio.Future[object], loop: asyncio.AbstractEventLoop) -> None:
-        if not done.cancelled() and done.result():
-            loop.call_later(AGAIN_AFTER, self._work, loop)
+        if self._stopping:
+            return
+        self._thread.submit(self._logged, self._upkeep)
+        piece = lambda memory: not self._stopping and self._background(memory)
+        while not self._stopping:
+            done = self._aside.submit(self._logged, piece)
+            if not await asyncio.wrap_future(done):
+                return
+            await asyncio.sleep(AGAIN_AFTER)
 
     def _logged(self, work: Callable[[Memory], object]) -> object:
         """The result of work on the open memory; None if there is none, or for an error, which is logged."""
         try:
-            memory = self._memory
-            return None if memory is None else self._stoppable(lambda: work(memory))
+            with waits_until(self._ended):
+                return None if self._memory is None else work(self._memory)
         except CommonplaceError as error:
             _log.warning("%s", error)
             return None

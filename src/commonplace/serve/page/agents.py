@@ -14,7 +14,6 @@ from commonplace.engine.figures import figures, writers
 from commonplace.errors import InvalidInput
 from commonplace.jobs.report import last_dream
 from commonplace.jobs.tick import IDLE
-from commonplace.serve.auth import Access
 from commonplace.serve.page.visit import Visit
 from commonplace.serve.sessions import McpSession
 
@@ -24,7 +23,6 @@ LATELY = timedelta(days=30)
 def show(visit: Visit) -> Response:
     memory = visit.memory
     now = memory.clock()
-    access = Access(memory.home, memory.clock)
     state = visit.request.app.state
     sync, embedding = memory.sync(), Embedding(memory)
     size = figures(memory)
@@ -32,7 +30,7 @@ def show(visit: Visit) -> Response:
     dreams = [(level, changed + idle) for level, idle in reversed(IDLE)] if changed and memory.settings.dream else []
     return visit.html(
         "agents.html", writers=writers(memory, now - LATELY), today=dict(memory.written_today()), now=now,
-        tokens=[(each, each.is_valid(now)) for each in access.tokens()], seen=state.server.seen,
+        tokens=[(each, each.is_valid(now)) for each in state.server.access.tokens()], seen=state.server.seen,
         connected=_connected(visit), figures=size, sync=sync,
         highest=max((number for _, number in size.weeks), default=0) or 1,
         embedding=embedding, vectors=embedding.counts(), unreadable=memory.unreadable, warnings=memory.warnings,
@@ -56,7 +54,7 @@ def doctor(visit: Visit) -> Response:
 
 def revoke(visit: Visit) -> Response:
     """Make a token invalid."""
-    Access(visit.memory.home, visit.memory.clock).revoke(visit.given.get("token", ""))
+    visit.request.app.state.server.access.revoke(visit.given.get("token", ""))
     return visit.back("/page/agents")
 
 

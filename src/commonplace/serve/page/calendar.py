@@ -50,10 +50,8 @@ def rows_of(memory: Memory) -> list[ReminderRow]:
     return sorted(found, key=lambda each: (each.when is None, each.when or now, each.info.id))
 
 
-def _month(text: str, today: date) -> date:
-    """The first day of the month `text` names (YYYY-MM), else of that of `today`. Raises InvalidInput."""
-    if not text:
-        return today.replace(day=1)
+def _month(text: str) -> date:
+    """The first day of the month `text` names (YYYY-MM). Raises InvalidInput."""
     return min(max(_day(f"{text[:7]}-01"), _FIRST), _LAST)
 
 
@@ -73,7 +71,7 @@ def show(visit: Visit) -> Response:
     memory, given = visit.memory, visit.given
     today = memory.clock().astimezone(memory.settings.reading_zone).date()
     chosen = _day(given["day"]) if given.get("day") else None
-    month = _month(given.get("month", "") or (chosen or today).isoformat()[:7], today)
+    month = _month(given.get("month") or (chosen or today).isoformat())
     weeks = Calendar().monthdatescalendar(month.year, month.month)
     notes = memory.on_days(weeks[0][0], weeks[-1][-1] + timedelta(days=1))
     every = rows_of(memory)
@@ -119,7 +117,8 @@ def change_json(visit: Visit) -> dict[str, Any]:
 def json(visit: Visit) -> dict[str, Any]:
     """How many notes each day of a month has, and all reminders."""
     memory = visit.memory
-    month = _month(visit.given.get("month", ""), memory.clock().astimezone(memory.settings.reading_zone).date())
+    today = memory.clock().astimezone(memory.settings.reading_zone).date()
+    month = _month(visit.given.get("month") or today.isoformat())
     days = memory.on_days(month, _next_month(month))
     rows = [
         {"id": each.info.id, "text": each.text, "due": each.when and each.when.isoformat(), "state": each.state,

@@ -50,7 +50,7 @@ def drawing(visit: Visit) -> dict[str, Any]:
         places = ((each, "/".join(_place(each)) + "/") for each in infos)
         infos = [each for each, at in places if at == cluster or at.startswith(f"{cluster}/")]
     if len(infos) > WHOLE and not cluster.endswith("/") and (of := _parted(infos)):
-        return _clusters(of, memory.relations(), given)
+        return _clusters(of, _of_type(memory.relations(), given), given)
     pairs = memory.relations({each.row for each in infos})
     return _notes(infos, _of_type(pairs, given), set(), limit, len(infos))
 
@@ -80,7 +80,7 @@ def _notes(
     shown = {each.row for each in infos}
     nodes = [
         {"id": each.row, "title": each.title[:120], "url": note_url(each.project, each.path), "size": degree[each.row],
-         "cluster": cluster_of(each), "start": each.row in start, "date": each.date or each.created[:10]}
+         "cluster": "/".join(_place(each)[:2]), "start": each.row in start, "date": each.date or each.created[:10]}
         for each in infos
     ]  # fmt: skip
     links = [{"from": a, "to": b, "type": kind} for a, b, kind in sorted(pairs) if a in shown and b in shown]
@@ -91,8 +91,8 @@ def _clusters(of: Mapping[int, str], pairs: set[tuple[int, int, str]], given: Ma
     """The clusters of notes (`of`: by row) as nodes, `size` the notes in each, and how many links lead from one to
     another."""
     sizes, between = Counter(of.values()), Counter[tuple[str, str]]()
-    for a, b, kind in pairs:
-        if a in of and b in of and of[a] != of[b] and given.get("type") in (None, "", kind):
+    for a, b, _ in pairs:
+        if a in of and b in of and of[a] != of[b]:
             between[min(of[a], of[b]), max(of[a], of[b])] += 1
     kept = {name: given[name] for name in ("project", "category", "archive") if given.get(name)}
     inside = given.get("cluster", "")
@@ -123,8 +123,3 @@ def _parted(infos: Sequence[NoteInfo]) -> Mapping[int, str]:
         if len(set(of.values())) > 1:
             return of
     return {}
-
-
-def cluster_of(info: NoteInfo) -> str:
-    """What colours a note: its category, else its project and first folder."""
-    return "/".join(_place(info)[:2])

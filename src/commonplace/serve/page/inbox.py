@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,21 +36,16 @@ def show(visit: Visit) -> Response:
         return visit.html("inbox.html", cards=None)
     kind = visit.given.get("kind") or None
     items = visit.memory.review(limit=SHOWN + 1, kind=kind)
-    cards = [_card(visit, each) for each in items[:SHOWN]]
+    cards = []
+    for item in items[:SHOWN]:
+        notes = []
+        for ref in item.refs:
+            with suppress(NotFound, Ambiguous):
+                notes.append(visit.memory.read(ref, count=False))
+        cards.append(Card(item, notes, diff(notes[0].content, notes[1].content) if len(notes) == 2 else []))
     template = "cards.html" if visit.is_live else "inbox.html"
     return visit.html(template, cards=cards, more=len(items) > SHOWN, categories=CATEGORIES, inbox=INBOX,
                       preview=_PREVIEW)  # fmt: skip
-
-
-def _card(visit: Visit, item: ReviewItem) -> Card:
-    notes = []
-    for ref in item.refs:
-        try:
-            notes.append(visit.memory.read(ref, count=False))
-        except (NotFound, Ambiguous):
-            continue
-    rows = diff(notes[0].content, notes[1].content) if len(notes) == 2 else []
-    return Card(item, notes, rows)
 
 
 def json(visit: Visit) -> dict[str, Any]:

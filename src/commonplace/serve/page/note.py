@@ -39,25 +39,21 @@ def _place(visit: Visit) -> tuple[str, str]:
 
 def show(visit: Visit) -> Response:
     """A note's page, a `part` of it (`history`, `text`, `edit`), or what a form of it wants done."""
-    project, path = _place(visit)
-    part = visit.given.get("part")
+    memory, part = visit.memory, visit.given.get("part")
     if visit.is_post:
         return _changed(visit)
     if part == "history":
         return _history(visit)
     try:
-        info = visit.memory.find_ref((project, path))
+        info = memory.find_ref(_place(visit))
     except NotFound:
         return _history(visit, gone=True)
     if part == "text":
-        text = visit.memory.file(info).data
+        text = memory.file(info).data
         return PlainTextResponse(text, headers={"Content-Security-Policy": "sandbox", "Content-Disposition": "inline"})
-    note = visit.memory.read(info, count=False)
-    return _edit_form(visit, note, note.text) if part == "edit" else _page(visit, info, note)
-
-
-def _page(visit: Visit, info: NoteInfo, note: Note) -> Response:
-    memory = visit.memory
+    note = memory.read(info, count=False)
+    if part == "edit":
+        return _edit_form(visit, note, note.text)
     outgoing, incoming = memory.outgoing(info), memory.incoming(info, _LINKS)
     known = {each.target: note_url(each.note.project, each.note.path) for each in outgoing if each.note}
     body = note.body.lstrip("\n").removeprefix(f"# {note.title}\n")  # a heading that only says the title again
@@ -165,15 +161,15 @@ ACTIONS: Mapping[str, Callable[[Visit, NoteInfo], Any]] = {
 
 def json(visit: Visit) -> dict[str, Any]:
     """The note `ref` names, or after a POST what became of it."""
-    info: NoteInfo | None = visit.memory.find(visit.given.get("ref", ""))
+    memory = visit.memory
+    info: NoteInfo | None = memory.find(visit.given.get("ref", ""))
     assert info is not None
     if visit.is_post:
         info = act(visit, info)
-    return {"change": visit.memory.changed or None, "note": _row(visit, info) if info else None}
+    changed = {"change": memory.changed or None}
+    if info is None:
+        return changed | {"note": None}
 
-
-def _row(visit: Visit, info: NoteInfo) -> dict[str, Any]:
-    memory = visit.memory
     note = memory.read(info, count=not (visit.csrf or visit.is_post))  # else what was archived would come back
     links = {name: [{"type": each.type, "target": each.target, "id": each.note and each.note.id} for each in edges]
              for name, edges in (("outgoing", memory.outgoing(info)), ("incoming", memory.incoming(info)))}  # fmt: skip
@@ -182,4 +178,4 @@ def _row(visit: Visit, info: NoteInfo) -> dict[str, Any]:
         {"category": each.category, "content": each.content, "tags": list(each.tags)} for each in note.observations
     ]
     more = {"checksum": note.checksum, "text": note.text, "observations": facts, "provenance": info.provenance.row()}
-    return record(memory, note, note.content) | own | more | links
+    return changed | {"note": record(memory, note, note.content) | own | more | links}

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, tzinfo
 from difflib import SequenceMatcher
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote, urlsplit
@@ -40,7 +40,8 @@ _MARKS, _MOST_MARKS = re.compile(r"[\[\]!*_~`<(|]"), 2000
 def _environment() -> Environment:
     made = Environment(
         loader=PackageLoader("commonplace.serve.page"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
-        lstrip_blocks=True, finalize=_shown,
+        lstrip_blocks=True,
+        finalize=lambda value: visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value,
     )  # fmt: skip
     made.globals |= {"note_url": note_url, "languages": LANGUAGES}
     made.filters |= {"flat": lambda text: flat(str(text)), "raw": lambda text: Markup(escape(text))}
@@ -55,14 +56,10 @@ def prepare() -> None:
     _markdown()
 
 
-def _shown(value: Any) -> Any:
-    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
-
-
 def render(template: str, language: str, **values: Any) -> str:
     """The text of a template in a language (see LANGUAGES); `zone` is that of its times."""
     zone = values.get("zone")
-    more = {"_": teller(language), "lang": language, "time": lambda at: local_time(at, zone),
+    more = {"_": partial(told, language), "lang": language, "time": lambda at: local_time(at, zone),
             "day": lambda at: local_time(at, zone)[:10], "clock": lambda at: local_time(at, zone)[11:]}  # fmt: skip
     return _environment().get_template(template).render(**more, **values)
 
@@ -82,16 +79,10 @@ def words(language: str) -> Mapping[str, str]:
     return found
 
 
-@cache
-def teller(language: str) -> Callable[..., str]:
-    """A function that says an English sentence in a language; `{name}` in it stands for a value."""
-    known = words(language)
-
-    def told(said: str, **values: Any) -> str:
-        found = known.get(said, said)
-        return found.format(**values) if values else found
-
-    return told
+def told(language: str, said: str, /, **values: Any) -> str:
+    """An English sentence in a language; `{name}` in it stands for a value."""
+    found = words(language).get(said, said)
+    return found.format(**values) if values else found
 
 
 def local_time(at: str | datetime | None, zone: tzinfo | None) -> str:

@@ -10,10 +10,10 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response, Stream
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from commonplace.serve.auth import COOKIE_LASTS, PageVisitors
 from commonplace.serve.http import HttpServer
 from commonplace.serve.page import agents, calendar, graph, inbox, note, search, today
 from commonplace.serve.page.render import LANGUAGES, language_of, prepare, render
-from commonplace.serve.page.session import COOKIE_LASTS, PageVisitors
 from commonplace.serve.page.visit import HEADERS, HOME, PageEndpoint, View, Visit, at_once, cookie_name, is_foreign
 
 _LOOK_EVERY, _ALIVE_EVERY = 0.5, 15.0
@@ -51,7 +51,7 @@ API = {
 
 def page_routes(server: HttpServer) -> Sequence[BaseRoute]:
     """The routes of the page over what `server` serves."""
-    visitors = PageVisitors(server.access, server.clock)
+    visitors = PageVisitors(server.access)
 
     async def enter(request: Request) -> Response:
         secret = visitors.enter(request.query_params.get("code", "")) if request.method == "GET" else None

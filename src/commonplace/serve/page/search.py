@@ -43,22 +43,18 @@ def show(visit: Visit) -> Response:
     offset = visit.number("offset", 0)
     hits = find(memory, given, SHOWN, offset)
     values: dict[str, Any] = {
-        "hits": hits, "rows": [(hit, _marked(hit), bars(hit), reasons(hit)) for hit in hits], "given": given,
+        "hits": hits, "rows": [_row(hit) for hit in hits], "given": given,
         "offset": offset, "next": offset + SHOWN if offset + len(hits) < hits.total else 0,
         "plain": not given.get("q", "").strip(),
     }  # fmt: skip
     if visit.is_live:
         return visit.html("hits.html", **values)
+    lately = {change.agent for change in memory.log(limit=500) if change.agent}
     return visit.html(
         "search.html", projects=[each.name for each in memory.projects], categories=CATEGORIES,
-        tags=[each.partition("\t")[0] for each in offers(memory.settings, "tag")], agents=agents_of(memory), **values,
+        tags=[each.partition("\t")[0] for each in offers(memory.settings, "tag")], 
+        agents=["owner", *sorted(lately), "import", "web", "file"], **values,
     )  # fmt: skip
-
-
-def agents_of(memory: Memory) -> list[str]:
-    """Who may have written: the names that a filter knows, and agents that wrote lately."""
-    names = {change.agent for change in memory.log(limit=500) if change.agent}
-    return ["owner", *sorted(names), "import", "web", "file"]
 
 
 def json(visit: Visit) -> dict[str, Any]:
@@ -74,29 +70,24 @@ def json(visit: Visit) -> dict[str, Any]:
     return {"total": hits.total, "relaxed": hits.relaxed, "hits": rows}
 
 
-def bars(hit: Hit) -> list[tuple[str, float, float, float]]:
-    """(name, share, where its bar begins, its width): the shares that add something side by side, 100 in all for the
-    whole of them; those that take something have no width."""
+def _row(hit: Hit) -> tuple[Any, ...]:
+    """What the page shows of a hit: the hit; its passage in pieces (whether it is a word of the query, text); the
+    shares of its score (name, share, where its bar begins, its width), of which those that add something are side by
+    side, 100 in all; why it was found, without the numbers."""
+    found = {word for why in hit.why if (match := _WORDS.match(why)) for word in match[1].split(", ") if word}
+    pieces = [(False, hit.passage)]
+    if found:
+        words = "|".join(re.escape(each) for each in sorted(found, key=len, reverse=True))
+        parts = re.split(rf"(?i)({words})", hit.passage)
+        pieces = [(bool(number % 2), part) for number, part in enumerate(parts) if part]
+
     added = sum(each for each in hit.shares.values() if each > 0) or 1.0
-    rows, at = [], 0.0
+    bars, at = [], 0.0
     for name, share in sorted(hit.shares.items(), key=lambda each: -each[1]):
         width = 100 * max(0.0, share) / added
-        rows.append((name.replace("_", " "), share, round(at, 1), round(width, 1)))
+        if share:
+            bars.append((name.replace("_", " "), share, round(at, 1), round(width, 1)))
         at += width
-    return [each for each in rows if each[1]]
 
-
-def reasons(hit: Hit) -> list[str]:
-    """Why it was found, without the numbers."""
     numbers = tuple(f"{name} " for name in hit.shares)
-    return [each for each in hit.why if not (numbers and each.startswith(numbers))]
-
-
-def _marked(hit: Hit) -> list[tuple[bool, str]]:
-    """The passage in pieces: whether it is a word of the query, and its text."""
-    found = {word for why in hit.why if (match := _WORDS.match(why)) for word in match[1].split(", ") if word}
-    if not found:
-        return [(False, hit.passage)]
-    words = "|".join(re.escape(each) for each in sorted(found, key=len, reverse=True))
-    pieces = re.split(rf"(?i)({words})", hit.passage)
-    return [(bool(number % 2), piece) for number, piece in enumerate(pieces) if piece]
+    return hit, pieces, bars, [each for each in hit.why if not (numbers and each.startswith(numbers))]

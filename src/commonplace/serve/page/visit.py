@@ -6,8 +6,8 @@ Visit, run on a thread with the caller's memory; it calls verbs and returns an a
 
 from __future__ import annotations
 
+import hmac
 import json
-import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,21 +15,18 @@ from urllib.parse import parse_qsl, quote, urlsplit
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from commonplace.engine import Memory
 from commonplace.errors import CommonplaceError, InvalidInput, NotFound
-from commonplace.serve.auth import AccessRefused
+from commonplace.serve.auth import AccessRefused, PageVisitors, digest
 from commonplace.serve.http import AdmittedRequest, HttpServer
 from commonplace.serve.middleware import RequestRefused, in_time
 from commonplace.serve.page.render import language_of, render
-from commonplace.serve.page.session import PageVisitors, csrf_of, is_csrf, name_of
 
 HOME = "/page"
 BODY = 4 << 20
 """The largest form: a note of 1 MiB, of which each byte may be sent as three."""
-FACE = "page"
-_log = logging.getLogger("commonplace.http")
 _STATUS = {"not_found": 404, "project_not_found": 404, "conflict": 409, "exists": 409, "cannot_undo": 409,
            "locked": 423, "storage": 503, "busy": 503, "stopping": 503, "internal": 500}  # fmt: skip
 HEADERS = {
@@ -102,7 +99,7 @@ class PageEndpoint:
 
     def __init__(self, server: HttpServer, view: View):
         self._server, self._view = server, view
-        self._visitors = PageVisitors(server.access, server.clock)
+        self._visitors = PageVisitors(server.access)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, in_time(receive))
@@ -118,7 +115,9 @@ class PageEndpoint:
             answer = _failed(request, status, error.code, " ".join(filter(None, (said, error.hint))))
         except TimeoutError:
             answer = _failed(request, 408, "timeout", "The request did not come in time.")
-        await answer(scope, receive, _with_headers(send))
+        for name, value in HEADERS.items():
+            answer.headers.setdefault(name, value)
+        await answer(scope, receive, send)
 
     async def _answered(self, request: Request) -> Response:
         if is_foreign(request):
@@ -131,20 +130,20 @@ class PageEndpoint:
             call = self._server.admitted(request)
         else:
             raise RequestRefused(401, "This page is opened by the command: memory page")
+        csrf = digest(f"csrf {secret}") if is_owner else ""  # which nobody makes without the cookie
         given = dict(parse_qsl(request.url.query, keep_blank_values=True)) if request.method != "POST" else {}
         if request.method == "POST":
             if call.scope == "read":
                 raise RequestRefused(403, "This token may only read.")
             given = await _form(request)
             sent = given.pop("csrf", "") or request.headers.get("x-csrf-token", "")
-            if is_owner and not is_csrf(sent, secret):
+            if is_owner and not hmac.compare_digest(sent.encode("utf-8", "replace"), csrf.encode()):
                 raise RequestRefused(403, "This form is of another session. Load the page again, and repeat it.")
-        csrf = csrf_of(secret) if is_owner else ""
         agent_name = request.headers.get("user-agent", "").partition("/")[0]
 
         def viewed(memory: Memory) -> Response:
             if is_owner:
-                memory = memory.as_caller(None, FACE, client="page", session=name_of(secret))
+                memory = memory.as_caller(None, "page", client="page", session=digest(f"session {secret}")[:8])
             else:
                 memory = call.caller(memory, agent_name, "http", f"http {agent_name}")
             answer = self._view(Visit(request, memory, given, csrf))
@@ -199,16 +198,3 @@ def _failed(
         return JSONResponse({"error": {"code": code, "message": message}}, status, headers)
     page = render("error.html", language_of(request), message=message, status=status, csrf="", visit=None, zone=None)
     return HTMLResponse(page, status)
-
-
-def _with_headers(send: Send) -> Send:
-    """`send`, with the headers of every answer of the page."""
-
-    async def sent(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            known = {name.lower() for name, _ in message["headers"]}
-            more = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
-            message["headers"] = [*message["headers"], *(each for each in more if each[0] not in known)]
-        await send(message)
-
-    return sent

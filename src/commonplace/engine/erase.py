@@ -16,13 +16,12 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, cast
 
 from commonplace.clock import stamp
-from commonplace.engine import locations
+from commonplace.engine import locations, review
 from commonplace.engine.engine import Engine, absolute, verb
 from commonplace.engine.history import HistoryVerbs
 from commonplace.engine.locations import Location
 from commonplace.engine.overview import Overview, Pending
 from commonplace.engine.reading import Ref
-from commonplace.engine.review import asked_by
 from commonplace.engine.trail import OUR_REMOVAL, Trail, written_by
 from commonplace.engine.upkeep import Upkeep
 from commonplace.engine.writing import editable, follow_content, id_list
@@ -226,7 +225,7 @@ class Erasure:
             for each in self._touched(name):
                 self._add_file(plan, each)
         if agent is not None:
-            plan.asked = asked_by(self.memory, agent)
+            plan.asked = review.asked_by(self.memory, agent)
             every += self.memory.list(Query(scope=f"agent:{agent}"), limit=0)[0]
             for each in written_by(self.engine, agent):
                 info = self.engine.index.notes.get(each[0], each[1]) if not each[2] else None

@@ -42,6 +42,7 @@ from commonplace.errors import (
 from commonplace.index.rows import NoteInfo
 from commonplace.note import links
 from commonplace.note.model import ARCHIVE_PROJECT, CATEGORIES, CATEGORY_PROJECT, GLOBAL, INBOX, ORGANIZED, Draft, Note
+from commonplace.query import Query
 from commonplace.store import path_guard
 from commonplace.store.base import File
 from commonplace.store.change import Step
@@ -171,7 +172,16 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
     def version_at(self, ref: Ref, moment: datetime) -> NoteInfo:
         """Of a note, those it supersedes and those that supersede it, in however many steps, the one that was valid at
         `moment` (`as_of`). Raises InvalidInput when none was."""
-        return facts.version_at(self, self.find_ref(ref), moment)
+        info = self.find_ref(ref)
+        chain = facts.chain(self, info)
+        projects = tuple({each.project for each in chain.values()})
+        found, _ = self.list(Query(projects=projects, as_of=moment), limit=0)
+        valid = [each for each in found if each.row in chain]
+        if not valid:
+            raise InvalidInput(
+                f"Neither {info.permalink} nor what it supersedes or is superseded by was valid on {moment:%Y-%m-%d}."
+            )
+        return max(valid, key=lambda each: (each.row == info.row, each.created))
 
     def _put_memory(self, change: Transaction, draft: Draft) -> Step:
         """A new memory of contract 001, 2: `categories/<category>/<slug>-<id8>.md`."""

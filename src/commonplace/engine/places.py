@@ -49,7 +49,14 @@ class PlaceVerbs(ReadVerbs):
         never rewritten. With `follow` a permalink in its frontmatter becomes that of the new path."""
         with self.change("move") as change:
             info = self.find_ref(ref, project)
-            target = _destination(destination, info.path, info.project)
+            target = path_guard.clean("" if destination == "/" else destination, info.project)
+            if destination.endswith("/"):
+                name = info.path.rpartition("/")[2]
+                target = f"{target}/{name}" if target else name
+            elif not target:
+                raise InvalidInput("Parameter `destination_path` must not be empty.")
+            elif os.path.splitext(target)[1] not in (".md", ".markdown"):
+                target += ".md"
             self._check_target(info.project, target)
             file = read_unlocked(self, info)
             if target == info.path:
@@ -206,16 +213,6 @@ class PlaceVerbs(ReadVerbs):
         """A note may only go where it would be one."""
         if not self.engine.store(project).is_note(path):
             raise InvalidInput(f'"{path}" cannot hold a note: no part of it may be node_modules or begin with a dot.')
-
-
-def _destination(text: str, path: str, project: str) -> str:
-    name = path.rpartition("/")[2]
-    cleaned = path_guard.clean(text.removeprefix("/") if text == "/" else text, project)
-    if text.endswith("/"):
-        return f"{cleaned}/{name}" if cleaned else name
-    if not cleaned:
-        raise InvalidInput("Parameter `destination_path` must not be empty.")
-    return cleaned if os.path.splitext(cleaned)[1] in (".md", ".markdown") else f"{cleaned}.md"
 
 
 def _emptied(root: str, folder: str, removed: set[str]) -> list[str]:

@@ -25,8 +25,8 @@ _MASKS = {
 class Clock:
     """A clock that stands still until it is told."""
 
-    def __init__(self) -> None:
-        self.now = datetime(2026, 5, 7, 10, 0, 0, 250_000, tzinfo=UTC)
+    def __init__(self, now: datetime = datetime(2026, 5, 7, 10, 0, 0, 250_000, tzinfo=UTC)):
+        self.now = now
 
     def __call__(self) -> datetime:
         return self.now

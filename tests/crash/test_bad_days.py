@@ -17,7 +17,7 @@ from commonplace.faces.memory_tool import MemoryCommands
 from commonplace.note.edit import Append
 from commonplace.query import Query
 from crash.mortal import COUNTED, ENVIRONMENT, SCRIPTS
-from crash.test_kill import SECONDS, fresh, states, tree
+from crash.test_kill import SECONDS, fresh, next_process, states, tree
 
 
 class Refusal:
@@ -73,9 +73,7 @@ def test_a_disk_that_refuses_at_any_step_gives_a_clean_error_and_leaves_the_old_
         assert all("Nothing was changed" in text or "changed" in text for text in failed)
         assert not any("Errno" in text or str(tmp_path) in text for text in failed)
         assert list(home.rglob(".tmp-*")) == []
-        with open_memory(home, watch=False) as memory:
-            with memory.exclusive():
-                assert not memory.engine.home.unfinished()
+        with next_process(home) as memory:
             assert len(memory.log(limit=0)) == done
         shutil.rmtree(home)
 

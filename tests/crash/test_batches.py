@@ -10,12 +10,14 @@ import stat
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from commonplace import Draft, faces, open_memory
+from commonplace import Draft, Memory, faces, open_memory
 from commonplace.clock import wait_for
 from commonplace.errors import NotFound
 from commonplace.note.edit import Append
@@ -23,7 +25,7 @@ from crash import batches
 from crash.batches import CALLS, at_once, begin
 from crash.mortal import COUNTED, ENVIRONMENT, killed
 from crash.test_bad_days import Refusal
-from crash.test_kill import KILLS, SECONDS
+from crash.test_kill import KILLS, SECONDS, next_process
 from serve.daemon_process import Client, DaemonProcess
 
 NEW = {
@@ -61,10 +63,7 @@ def made(home: Path) -> set[str]:
 
 def check(home: Path, acknowledged: set[str]) -> set[str]:
     """What the next process finds: every acknowledged change, each whole and in the journal, nothing left behind."""
-    with open_memory(home, watch=False) as memory:
-        memory.sync()
-        with memory.exclusive():
-            assert not memory.engine.home.unfinished()
+    with next_process(home) as memory:
         found = made(home)
         assert acknowledged <= found, acknowledged - found
         log = memory.log(limit=0)
@@ -73,11 +72,28 @@ def check(home: Path, acknowledged: set[str]) -> set[str]:
         infos, _ = memory.list(limit=0)
         on_disk = {str(path.relative_to(home)) for top in ("notes", "kv") for path in (home / top).rglob("*.md")}
         assert {f"{each.project}/{each.path}" for each in infos} == on_disk
-        with memory.engine.guard:
-            assert memory.index.is_sound()
-    assert list(home.rglob(".tmp-*")) == []
-    assert list((home / ".commonplace").glob("redo-*")) == []
     return found
+
+
+def succeed_at_once(memory: Memory, calls: dict[str, tuple[str, dict[str, Any]]]) -> None:
+    with at_once(memory, calls) as replies:
+        pass
+    assert not any(reply is None or reply.is_error for reply in replies.values())
+
+
+def in_turn_before(memory: Memory, work: Callable[[], Any], other: Callable[[], Any] = lambda: None) -> None:
+    """`work` as a call that may stage its changes, since `other` waits to come in after it."""
+    waiting = threading.Thread(target=lambda: memory.as_caller("a", "mcp").in_turn(other))
+
+    def run() -> None:
+        if waiting.ident is None:
+            waiting.start()
+            while not memory.engine.guard.may_stage:
+                threading.Event().wait(0.001)
+        work()
+
+    memory.in_turn(run)
+    waiting.join(SECONDS)
 
 
 @pytest.mark.slow
@@ -124,9 +140,7 @@ def test_writers_that_wait_share_one_wait_for_the_folder_and_one_for_the_journal
         monkeypatch.setattr("commonplace.engine.guard._SECONDS", SECONDS)  # one batch, however slow the machine
         monkeypatch.setattr(os, "fsync", synced)
         monkeypatch.setattr(os, "fdatasync", lambda fd: (journals.append(fd), fdatasync(fd)))
-        with at_once(memory, NEW) as replies:
-            pass
-        assert not any(reply is None or reply.is_error for reply in replies.values())
+        succeed_at_once(memory, NEW)
         assert (len(files), len(folders), len(journals)) == (6, 1, 1)
 
 
@@ -205,9 +219,7 @@ def test_on_a_full_disk_every_call_of_a_batch_says_so_and_no_file_changes(tmp_pa
                 pass
         assert all("the disk is full" in reply.text for reply in replies.values() if reply is not None)
         assert {path: path.read_bytes() for path in home.rglob("*.md")} == before
-        with at_once(memory, CALLS) as replies:
-            pass
-        assert not any(reply is None or reply.is_error for reply in replies.values())
+        succeed_at_once(memory, CALLS)
     assert check(home, set(CALLS)) == set(CALLS)
 
 
@@ -258,9 +270,6 @@ def test_what_is_staged_is_on_disk_before_anybody_else_sees_it(tmp_path):
                 seen.append((path.exists(), journal.count(b"\n")))
 
         def write() -> None:
-            writer.start()
-            while not memory.engine.guard.may_stage:
-                threading.Event().wait(0.001)
             reader.start()
             memory.write(Draft("staged text", title="Staged"))
             assert not path.exists()
@@ -268,11 +277,9 @@ def test_what_is_staged_is_on_disk_before_anybody_else_sees_it(tmp_path):
             assert len(memory.log(limit=0)) == 2
 
         memory.write(Draft("first", title="First"))
-        writer = threading.Thread(target=lambda: memory.as_caller("a", "mcp").in_turn(lambda: None))
         reader = threading.Thread(target=look)
-        memory.in_turn(write)
+        in_turn_before(memory, write)
         assert path.read_text().rstrip().endswith("staged text")
-        writer.join(SECONDS)
         reader.join(SECONDS)
         assert seen == [(True, 2)]
 
@@ -281,25 +288,16 @@ def test_what_is_staged_is_on_disk_before_anybody_else_sees_it(tmp_path):
 def test_a_call_that_waited_sees_what_was_on_disk_before_it_and_does_not_look_again(tmp_path, monkeypatch):
     with open_memory(tmp_path / "home") as memory:
         memory.write(Draft("first", title="First"))
-        looks, replies = [], []
+        (tmp_path / "home" / "notes" / "By hand.md").write_text("# By hand\n")
+        looks, titles = [], []
         look = memory.engine.freshness._update
         monkeypatch.setattr(memory.engine.freshness, "_update", lambda *args: (looks.append(1), look(*args))[1])
 
         def late() -> None:
-            caller = memory.as_caller("a", "mcp")
-            replies.append(caller.in_turn(lambda: caller.edit("notes/by-hand", Append("added")).note.title))
+            titles.append(memory.as_caller("a", "mcp").edit("notes/by-hand", Append("added")).note.title)
 
-        def write() -> None:
-            (tmp_path / "home" / "notes" / "By hand.md").write_text("# By hand\n")
-            writer.start()
-            while not memory.engine.guard.may_stage:
-                threading.Event().wait(0.001)
-            memory.write(Draft("one", title="One"))
-
-        writer = threading.Thread(target=late)
-        memory.in_turn(write)
-        writer.join(SECONDS)
-        assert (replies, len(looks)) == (["By hand"], 1)
+        in_turn_before(memory, lambda: memory.write(Draft("one", title="One")), late)
+        assert (titles, len(looks)) == (["By hand"], 1)
         assert memory.read("notes/by-hand").text.rstrip().endswith("added")
 
 
@@ -309,9 +307,6 @@ def test_a_verb_that_reads_a_staged_file_finds_it(tmp_path):
         memory.write(Draft("old", title="Old"))
 
         def write() -> None:
-            writer.start()
-            while not memory.engine.guard.may_stage:
-                threading.Event().wait(0.001)
             memory.write(Draft("one", title="One"))
             memory.edit("notes/one", Append("two"))
             assert memory.read("notes/one").content.split() == ["one", "two"]
@@ -319,9 +314,7 @@ def test_a_verb_that_reads_a_staged_file_finds_it(tmp_path):
             with pytest.raises(NotFound):
                 memory.read("notes/old")
 
-        writer = threading.Thread(target=lambda: memory.in_turn(lambda: None))
-        memory.in_turn(write)
-        writer.join(SECONDS)
+        in_turn_before(memory, write)
         assert [change.verb for change in memory.log(limit=4)] == ["delete", "edit", "write", "write"]
 
 
@@ -339,19 +332,13 @@ def test_a_call_that_needs_what_cannot_be_put_on_disk_is_repeated_as_a_whole(tmp
 
         def write() -> None:
             runs.append(memory.engine.guard.may_stage)
-            if len(runs) == 1:
-                writer.start()
-                while not memory.engine.guard.may_stage:
-                    threading.Event().wait(0.001)
             memory.edit("notes/old", Append("one"))
             with monkeypatch.context() as patch:
                 patch.setattr(os, "fsync", refuse_once)
                 memory.edit("notes/old", Append("two"))
 
-        writer = threading.Thread(target=lambda: memory.in_turn(lambda: None))
-        memory.in_turn(write)
-        writer.join(SECONDS)
-        assert (len(refused), runs) == (1, [False, False])
+        in_turn_before(memory, write)
+        assert (len(refused), runs) == (1, [True, False])
         assert memory.read("notes/old").content.split() == ["old", "one", "two"]
         assert [change.verb for change in memory.log(limit=0)] == ["edit", "edit", "write"]
         with memory.engine.guard:
@@ -362,9 +349,7 @@ def test_a_call_that_needs_what_cannot_be_put_on_disk_is_repeated_as_a_whole(tmp
 def test_each_change_of_a_batch_is_in_the_log_and_is_undone_alone(tmp_path):
     with open_memory(prepared(tmp_path / "home")) as memory:
         memory.sync()
-        with at_once(memory, CALLS) as replies:
-            pass
-        assert not any(reply is None or reply.is_error for reply in replies.values())
+        succeed_at_once(memory, CALLS)
         log = memory.log(limit=5)
         assert [change.number for change in log] == [9, 8, 7, 6, 5]
         assert sorted(change.verb for change in log) == ["edit", "overwrite", "overwrite", "supersede", "write"]
@@ -388,9 +373,7 @@ def test_a_note_changed_by_an_editor_meanwhile_is_not_overwritten(tmp_path, monk
             flush()
 
         monkeypatch.setattr(memory.engine.home, "flush", saved_before)
-        with at_once(memory, CALLS) as replies:
-            pass
-        assert not any(reply is None or reply.is_error for reply in replies.values())
+        succeed_at_once(memory, CALLS)
         text = (home / "notes" / "Edited.md").read_text()
         assert "by an editor" in text
         assert text.rstrip().endswith("added")

@@ -7,11 +7,13 @@ import random
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from commonplace import open_memory
+from commonplace import Memory, open_memory
 from commonplace.faces.memory_tool import MemoryCommands
 from crash.mortal import ENVIRONMENT, SCRIPTS, killed
 
@@ -55,12 +57,22 @@ def run(homes: dict[Path, int], script: str) -> list[list[str]]:
     return [part.splitlines() for part in said.split("end\n")[:-1]]
 
 
-def check(home: Path, possible: list[dict[str, str]], acknowledged: int) -> None:
-    """What the next process finds: one of the states from the acknowledged one on, whole, indexed and clean."""
+@contextmanager
+def next_process(home: Path) -> Iterator[Memory]:
+    """The memory as the next process opens it: no change is half done, and nothing is left behind."""
     with open_memory(home, watch=False) as memory:
         memory.sync()
         with memory.exclusive():
             assert not memory.engine.home.unfinished()
+        yield memory
+        with memory.engine.guard:
+            assert memory.index.is_sound()
+    assert [*home.rglob(".tmp-*"), *(home / ".commonplace").glob("redo-*")] == []
+
+
+def check(home: Path, possible: list[dict[str, str]], acknowledged: int) -> None:
+    """What the next process finds: one of the states from the acknowledged one on, whole, indexed and clean."""
+    with next_process(home) as memory:
         found = tree(home)
         assert found in possible[acknowledged : acknowledged + 2]
         infos, total = memory.list(limit=0, order="path")
@@ -70,10 +82,6 @@ def check(home: Path, possible: list[dict[str, str]], acknowledged: int) -> None
         numbers = [change.number for change in memory.log(limit=0)]
         assert numbers == sorted(set(numbers), reverse=True)
         assert len(numbers) == possible.index(found)
-        with memory.engine.guard:
-            assert memory.index.is_sound()
-    strays = [*home.rglob(".tmp-*"), *(home / ".commonplace").glob("redo-*")]
-    assert strays == []
 
 
 @pytest.mark.slow

@@ -41,6 +41,17 @@ def paths(memory, project: str = "notes") -> list[str]:
     return sorted(info.path for info in memory.list(Query(projects=(project,)), limit=0)[0])
 
 
+def damage_once(monkeypatch, owner: type, name: str) -> None:
+    """Let the next call of a method of the index find it damaged."""
+    as_ever = getattr(owner, name)
+
+    def damaged(*args, **more):
+        monkeypatch.setattr(owner, name, as_ever)
+        raise sqlite3.DatabaseError("no such table: note")
+
+    monkeypatch.setattr(owner, name, damaged)
+
+
 def test_undo_leaves_folders_that_hold_something_newer_further_down(memory):
     note(memory, "x", "first", "a/b")
     note(memory, "y", "second", "a/b")
@@ -183,32 +194,14 @@ def test_a_project_whose_parent_folder_was_exchanged_is_looked_at_anew(tmp_path,
 def test_an_index_found_damaged_in_the_middle_of_a_call_is_filled_before_the_answer(memory, monkeypatch):
     note(memory, "good", "text")
     memory.sync()
-    asked = []
-    search_as_ever = Index.search
-
-    def damaged(*args, **more):
-        if not asked:
-            asked.append(1)
-            raise sqlite3.DatabaseError("no such table: note")
-        return search_as_ever(*args, **more)
-
-    monkeypatch.setattr(Index, "search", damaged)
+    damage_once(monkeypatch, Index, "search")
     assert memory.search("text").total == 1
 
 
 def test_a_write_is_not_repeated_because_the_index_failed_after_it(memory, monkeypatch):
     note(memory, "log", "start")
     memory.sync()
-    failed = []
-    permalink_as_ever = NoteQueries.permalink
-
-    def damaged(*args):
-        if not failed:
-            failed.append(1)
-            raise sqlite3.DatabaseError("no such table: note")
-        return permalink_as_ever(*args)
-
-    monkeypatch.setattr(NoteQueries, "permalink", damaged)
+    damage_once(monkeypatch, NoteQueries, "permalink")
     memory.edit("log", Append("once"))
     assert (memory.home / "notes" / "log.md").read_text().count("once") == 1
     assert memory.search("once").total == 1

@@ -19,8 +19,9 @@ pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="in
 
 
 @pytest.fixture
-def vault(tmp_path: Path) -> Path:
-    """A vault that was indexed, and that other programs have changed since."""
+def vault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A vault large enough to be late, that was indexed, and that other programs have changed since."""
+    monkeypatch.setattr(freshness, "LARGE", 3)
     root = tmp_path / "vault"
     for name in ("kept", "edited", "removed", "sub/moved", "gone/a", "gone/b"):
         put(root / f"{name}.md", f"# {Path(name).name}\n\nthe first {name.replace('/', ' ')} text\n")
@@ -41,7 +42,6 @@ def vault(tmp_path: Path) -> Path:
 @pytest.fixture
 def opened(vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Memory]:
     """A server of that vault, which compares it with the disk only when a test says so."""
-    monkeypatch.setattr(freshness, "LARGE", 3)
     monkeypatch.setattr(Engine, "_work_behind", lambda _: None)
     with open_memory(tmp_path / "home", projects={"vault": vault}, serving=True) as memory:
         memory.stats()
@@ -80,7 +80,7 @@ def test_the_reply_of_a_tool_says_so(opened: Memory) -> None:
     assert not Tools(opened)("search_notes", query="first", project="vault").get("warnings")
 
 
-def test_behind_the_calls_all_of_it_is_found_in_pieces(opened: Memory, vault: Path) -> None:
+def test_behind_the_calls_all_of_it_is_found_in_pieces_and_watched_from_then_on(opened: Memory, vault: Path) -> None:
     assert catch_up(opened) > 3
     assert opened.warnings == []
     assert found(opened, "first") == {"kept.md", "new/moved.md"}
@@ -88,6 +88,8 @@ def test_behind_the_calls_all_of_it_is_found_in_pieces(opened: Memory, vault: Pa
     assert found(opened, "freshly") == {"new/added.md"}
     (hit,) = opened.search("moved")
     assert hit.note.row == int((vault / "row").read_text())  # the same note still
+    put(vault / "new/later.md", "a wagtail\n")  # in a folder that is watched since then
+    assert found(opened, "wagtail") == {"new/later.md"}
 
 
 def test_what_changes_meanwhile_is_seen_at_once(opened: Memory, vault: Path) -> None:
@@ -100,12 +102,6 @@ def test_what_changes_meanwhile_is_seen_at_once(opened: Memory, vault: Path) -> 
     catch_up(opened)
     assert found(opened, "heron") == {"sub/late.md"}
     assert found(opened, "kingfisher") == set()
-
-
-def test_a_folder_found_behind_the_calls_is_watched_from_then_on(opened: Memory, vault: Path) -> None:
-    catch_up(opened)
-    put(vault / "new/later.md", "a wagtail\n")
-    assert found(opened, "wagtail") == {"new/later.md"}
 
 
 def test_what_is_read_is_as_it_is_on_disk(opened: Memory) -> None:
@@ -180,8 +176,7 @@ def test_memories_are_never_late(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         assert memory.warnings == []
 
 
-def test_it_ends_by_itself(vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(freshness, "LARGE", 3)
+def test_it_ends_by_itself(vault: Path, tmp_path: Path) -> None:
     with open_memory(tmp_path / "home", projects={"vault": vault}, serving=True) as memory:
         memory.stats()
         behind = memory.engine._behind
@@ -191,8 +186,7 @@ def test_it_ends_by_itself(vault: Path, tmp_path: Path, monkeypatch: pytest.Monk
         assert found(memory, "first") == {"kept.md", "new/moved.md"}
 
 
-def test_it_ends_with_the_memory(vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(freshness, "LARGE", 3)
+def test_it_ends_with_the_memory(vault: Path, tmp_path: Path) -> None:
     with open_memory(tmp_path / "home", projects={"vault": vault}, serving=True) as memory, memory.engine.guard:
         memory.stats()
         behind = memory.engine._behind
@@ -201,8 +195,7 @@ def test_it_ends_with_the_memory(vault: Path, tmp_path: Path, monkeypatch: pytes
     assert not behind.is_alive()
 
 
-def test_who_does_not_serve_sees_every_change(vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(freshness, "LARGE", 3)
+def test_who_does_not_serve_sees_every_change(vault: Path, tmp_path: Path) -> None:
     with open_memory(tmp_path / "home", projects={"vault": vault}) as memory:
         assert found(memory, "first") == {"kept.md", "new/moved.md"}
         assert memory.warnings == []

@@ -11,6 +11,7 @@ import pytest
 from tests.contract.note_tools import Tools
 
 from commonplace import Draft, Query, open_memory
+from contract.key_value import Clock
 
 pytestmark = pytest.mark.promise("issue-facts")
 
@@ -52,13 +53,6 @@ def read_facts() -> list[Fact]:
 FACTS = read_facts()
 
 
-class Clock:
-    now = NOW
-
-    def __call__(self) -> datetime:
-        return self.now
-
-
 def write_as_it_happens(memory, clock, fact: Fact) -> None:
     """Each version on its day, by `supersede` with a new text."""
     old = None
@@ -91,7 +85,7 @@ WAYS = (write_as_it_happens, write_later_by_the_note_tool, write_with_dates)
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):
-    clock = Clock()
+    clock = Clock(NOW)
     folder = tmp_path_factory.mktemp("facts") / "home"
     folder.mkdir()
     (folder / "config.yaml").write_text("timezone: UTC\n")

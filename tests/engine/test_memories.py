@@ -91,6 +91,15 @@ def test_undo_steps_back_and_an_undo_can_be_undone(memory):
         memory.undo()
 
 
+def test_what_is_undone_again_after_a_redo_was_undone_already(memory):
+    memory.write(Draft("one", title="N"))
+    assert [memory.undo(number).undoes for number in (1, 2, 3)] == [1, 2, 3]
+    with pytest.raises(errors.CannotUndo, match=r"cannot undo #1: it was undone already \(#2\)"):
+        memory.undo(1)
+    memory.undo(4)
+    assert memory.read("N").body == "one\n"
+
+
 def test_what_was_edited_outside_is_not_undone_over(memory):
     note = memory.write(Draft("one", title="N"))
     memory.edit("N", Append("two"))

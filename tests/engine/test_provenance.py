@@ -13,21 +13,15 @@ from commonplace.engine.upkeep import Upkeep
 from commonplace.note.compose import Record
 from commonplace.note.edit import Append, FindReplace
 from commonplace.query import Query
+from contract.key_value import Clock
 
 NOW = datetime(2026, 5, 7, 10, tzinfo=UTC)
 
 
 @pytest.fixture
 def home(tmp_path):
-    """The home with a clock that can be set: `home.now`."""
-
-    class Now:
-        now = NOW
-
-        def __call__(self):
-            return self.now
-
-    time = Now()
+    """The home with a clock that can be set: `home.time.now`."""
+    time = Clock(NOW)
     with open_memory(tmp_path / "home", clock=time) as memory:
         memory.time = time
         yield memory

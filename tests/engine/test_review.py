@@ -16,9 +16,7 @@ YES_NO = (("y", "yes"), ("n", "no"))
 
 def _find(memory):
     for info in memory.list()[0]:
-        yield ReviewItem(
-            f"delete:{info.id}", "delete", f"delete {info.title}?", (info.id,), (("y", "yes"), ("n", "no"))
-        )
+        yield ReviewItem(f"delete:{info.id}", "delete", f"delete {info.title}?", (info.id,), YES_NO)
 
 
 def _apply(memory, item, choice):

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, cast
 
 from commonplace.clock import stamp
-from commonplace.engine import locations, requests
+from commonplace.engine import locations, review
 from commonplace.engine.engine import Engine, absolute, verb
 from commonplace.engine.history import HistoryVerbs
 from commonplace.engine.locations import Location
@@ -225,7 +225,7 @@ class Erasure:
                         if path:
                             self._add_file(plan, (name, path, each.root))
         if agent is not None:
-            plan.asked = requests.asked_by(self.memory, agent)
+            plan.asked = review.asked_by(self.memory, agent)
             every += self.memory.list(Query(scope=f"agent:{agent}"), limit=0)[0]
             for place in written_by(self.engine, agent):
                 info = self.engine.index.notes.get(place[0], place[1]) if not place[2] else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from commonplace import clock
@@ -16,7 +16,6 @@ from commonplace.errors import InvalidInput, TimeframeError
 from commonplace.index.rows import NoteInfo
 from commonplace.index.validity import span
 from commonplace.note.model import GLOBAL, KV_PROJECT, Draft
-from commonplace.query import Query
 from commonplace.store.change import Step
 
 _NO_ENTRY = (
@@ -127,25 +126,12 @@ def end_for(session: ReadVerbs, change: Transaction, old: Sequence[NoteInfo], dr
 
 def _check_circle(session: ReadVerbs, before: NoteInfo, after: NoteInfo) -> None:
     """Raises InvalidInput when `after` is `before`, which nothing supersedes yet, or superseded by it."""
-    if after.row in _chain(session, before):
+    if after.row in chain(session, before):
         which = "itself" if after.row == before.row else f"{before.permalink}, which supersedes it"
         raise InvalidInput(f"{after.permalink} cannot supersede {which}. Write a new note instead.")
 
 
-def version_at(session: ReadVerbs, info: NoteInfo, moment: datetime) -> NoteInfo:
-    """As `NoteVerbs.version_at`."""
-    chain = _chain(session, info)
-    projects = tuple({each.project for each in chain.values()})
-    found, _ = session.list(Query(projects=projects, as_of=moment), limit=0)
-    valid = [each for each in found if each.row in chain]
-    if not valid:
-        raise InvalidInput(
-            f"Neither {info.permalink} nor what it supersedes or is superseded by was valid on {moment:%Y-%m-%d}."
-        )
-    return max(valid, key=lambda each: (each.row == info.row, each.created))
-
-
-def _chain(session: ReadVerbs, info: NoteInfo) -> dict[int, NoteInfo]:
+def chain(session: ReadVerbs, info: NoteInfo) -> dict[int, NoteInfo]:
     """The note, and by row all that the caller sees of what it supersedes and is superseded by, in however many
     steps."""
     notes, projects = session.index.notes, list(session.engine.stores)

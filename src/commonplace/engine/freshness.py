@@ -268,8 +268,7 @@ class Freshness:
         if project in self.late:
             from commonplace.index.sync import Result
 
-            store = self.stores[project]
-            self._apply(store, self._differs(store, path), Result())
+            self._check_file(self.stores[project], path, Result())
 
     def _compare(self, store: FolderStore, watch: Watch) -> Iterator[None]:
         """Compare a project with the index and apply what differs, piece by piece.
@@ -308,7 +307,7 @@ class Freshness:
         changes += [each for each in differs if each.old is not None]
         yield
         for at in range(0, len(changes), _APPLIED):
-            while not self._apply_anew(store, changes[at : at + _APPLIED]):
+            while not self._applied(store, changes[at : at + _APPLIED]):
                 yield
             yield
         if unreadable:
@@ -317,29 +316,26 @@ class Freshness:
                       if key[0] == name and store.stamp(key[1]) is None]:  # fmt: skip
             self._notice_all(lost)
 
-    def _apply_anew(self, store: FolderStore, changes: Sequence[Difference]) -> bool:
-        """Apply what `changes`, found a while ago, come to now; False when somebody keeps the lock."""
+    def _applied(self, store: FolderStore, changes: Sequence[Difference]) -> bool:
+        """Apply what of `changes` is still so; False when somebody keeps the lock."""
         from commonplace.index.sync import Result
 
-        still: list[Difference] = []
-        for each in changes:
-            old, path = each.old, each.path
-            if old is None or old == path:
-                still += self._differs(store, path)
-            elif (
-                store.stamp(old) is None
-                and store.stamp(path) is not None
-                and self._index.notes.stamp(store.name, path) is None
-            ):
-                still.append(each)
-            else:
-                still += self._differs(store, old) + self._differs(store, path)
+        still = [one for each in changes for one in self._anew(store, each)]
         try:
             with waits_at_most(_LOCK_SECONDS):
                 self._apply(store, still, Result())
         except Busy:
             return False
         return True
+
+    def _anew(self, store: FolderStore, change: Difference) -> list[Difference]:
+        """What `change`, found a while ago, comes to now."""
+        old, stamp = change.old, store.stamp(change.path)
+        if old is None or old == change.path:
+            return self._differs(store, change.path)
+        if store.stamp(old) is None and stamp is not None and self._index.notes.stamp(store.name, change.path) is None:
+            return [change]
+        return self._differs(store, old) + self._differs(store, change.path)
 
     def _forget_project(self, project: str) -> None:
         with self._index.write_lock, self._index.transaction():
@@ -382,16 +378,12 @@ class Freshness:
         listing = store.list(folder)
         if listing.unreadable:
             self._troubles[name] = _unreadable(name, listing.unreadable)
-        gone = [
-            (project, path) for project, path in self.unreadable.keys() | self._skipped.keys()
-            if project == name and path not in listing.stamps and (not folder or path.startswith(f"{folder}/"))
-        ]  # fmt: skip
-        if gone and not listing.unreadable:
-            self._notice_all(gone)
-        for (project, path), stamp in self._skipped.items():  # no text, as long as they are the same
-            if project == name and path in listing.stamps and bounded(listing.stamps[path]) == stamp:
-                del listing.stamps[path]
+        self._leave_out_skipped(name, listing, folder)
         return index.plan(name, listing, folder)
+
+    def _check_file(self, store: Store, path: str, result: Result) -> None:
+        """Compare one file with the index, and apply what differs."""
+        self._apply(store, self._differs(store, path), result)
 
     def _differs(self, store: Store, path: str) -> list[Difference]:
         """What has to change in the index so that it shows one file."""
@@ -408,6 +400,19 @@ class Freshness:
             self._home.settle()
             index.apply(store.name, changes, partial(self._load, store), index.write_lock, result, progress,
                         self._files(store))  # fmt: skip
+
+    def _leave_out_skipped(self, project: str, listing: Listing, folder: str) -> None:
+        """Leave out files known to be no text, as long as they are the same."""
+        gone = [
+            (name, path)
+            for name, path in self.unreadable.keys() | self._skipped.keys()
+            if name == project and path not in listing.stamps and (not folder or path.startswith(f"{folder}/"))
+        ]
+        if gone and not listing.unreadable:
+            self._notice_all(gone)
+        for (name, path), stamp in self._skipped.items():
+            if name == project and path in listing.stamps and bounded(listing.stamps[path]) == stamp:
+                del listing.stamps[path]
 
     def accept(self, project: str, path: str, stamp: Stamp, note: Note | None) -> Note | None:
         """`note` if it may be indexed: a file that is no text, or a memory with a broken header, is left out."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from itertools import islice
 
 from commonplace.clock import parse_stamp
@@ -14,7 +15,7 @@ from commonplace.engine import locations
 from commonplace.engine.engine import verb
 from commonplace.engine.locations import Location
 from commonplace.engine.notes import NoteVerbs
-from commonplace.engine.undo import EXPIRE, PASSING, Undo, blocked, check_standing, concerns, is_blank, is_upkeep
+from commonplace.engine.undo import EXPIRE, PASSING, Undo, blocked, concerns, is_blank, is_upkeep
 from commonplace.engine.writing import as_file, scope_of
 from commonplace.errors import Ambiguous, CannotUndo, Exists, NotFound
 from commonplace.index.rows import NoteInfo
@@ -145,23 +146,20 @@ class HistoryVerbs(NoteVerbs):
         """Take all changes of a run of a job back that still stand, as one change or none. Returns it, and those.
         Raises CannotUndo."""
         with self.engine.writing():
-            later: list[Change] = []
-            undone: set[int | None] = set()
             of_run: list[tuple[Change, list[Change]]] = []
-            for change in self.engine.home.history.changes():
+            was_undone = False
+            for change, later, undone_by in self._changes_to_undo():
                 if change.number < run:
                     break
+                was_undone |= change.undoes is not None and undone_by is None
                 if change.undoes is None and change.run == run:
                     if not self._is_visible(change):
                         raise CannotUndo(f"There is no run #{run}.")
-                    if change.number not in undone:
-                        of_run.append((change, list(later)))
-                        continue  # what the run itself did later is taken back with it
-                elif change.undoes is not None and change.number not in undone:
-                    undone |= self._numbers(change)
-                later.append(change)
+                    if undone_by is None:  # what the run itself did later is taken back with it
+                        own = {each.number for each, _ in of_run}
+                        of_run.append((change, [each for each in later if each.number not in own]))
             if not of_run:
-                raise CannotUndo(f"There is no run #{run}." if not undone else f"cannot undo run #{run}: it was undone")
+                raise CannotUndo(f"cannot undo run #{run}: it was undone" if was_undone else f"There is no run #{run}.")
             return self._take_back(of_run, f"run #{run}", run), [change for change, _ in of_run]
 
     def _take_back(self, changes: Sequence[tuple[Change, list[Change]]], name: str, run: int | None = None) -> Change:
@@ -178,50 +176,45 @@ class HistoryVerbs(NoteVerbs):
         assert transaction.done is not None
         return transaction.done
 
-    def _numbers(self, undo: Change) -> set[int | None]:
-        """The numbers of the changes an undo took back: one, or those of a run."""
-        if undo.run is None:
-            return {undo.undoes}
-        return {each.number for each in self.engine.home.history.changes() if each.run == undo.run}
+    def _changes_to_undo(self) -> Iterator[tuple[Change, list[Change], int | None]]:
+        """All changes, newest first, each with those after it, and the undo that took it back unless it stands: an undo
+        that was itself taken back leaves its change standing."""
+        later: list[Change] = []
+        undone: dict[int, int] = {}
+        for change in self.engine.home.history.changes():
+            yield change, later, undone.get(change.number)
+            if change.undoes is not None and change.number not in undone:
+                back: list[int] = [change.undoes]
+                if change.run is not None:
+                    back = [each.number for each in self.engine.home.history.changes() if each.run == change.run]
+                for number in back:
+                    undone.setdefault(number, change.number)
+            later.append(change)
 
     @verb
     def undo(self, change: int | None = None) -> Change:
         """Take a change back (default: the latest not taken back yet). Itself a change. Raises CannotUndo, NotFound. A
         job whose action is taken back makes no such action for that memory again (contract 001, 18.5)."""
         with self.engine.writing():
-            done, later = self._find_change(change)
-            if done is None:
-                raise CannotUndo("There is nothing to undo." if change is None else f"There is no change #{change}.")
-            if done.verb == ERASE:
-                what = "what it changed was erased" if is_blank(done) else "what was erased is gone for good"
-                raise CannotUndo(f"cannot undo #{done.number}: {what}; memory undo N takes back another change")
-            check_standing(done, later, change)
-            texts = list(done.texts())
-            if texts and not any(each.kept for each in texts):
-                raise CannotUndo(f"cannot undo #{done.number}: {PASSING}")
-            if any(each.do == LINES for each in done.files):
-                from commonplace.engine.file_graph import undo_lines
+            for done, later, undone_by in self._changes_to_undo():
+                # That an entry expired is upkeep, which only its number names.
+                stands = done.undoes is None and undone_by is None and not (is_upkeep(done) or is_blank(done))
+                if not ((stands if change is None else done.number == change) and self._is_visible(done)):
+                    continue
+                if done.verb == ERASE:
+                    what = "what it changed was erased" if is_blank(done) else "what was erased is gone for good"
+                    raise CannotUndo(f"cannot undo #{done.number}: {what}; memory undo N takes back another change")
+                if done.undoes is None and undone_by is not None:
+                    raise CannotUndo(f"cannot undo #{done.number}: it was undone already (#{undone_by})")
+                texts = list(done.texts())
+                if texts and not any(each.kept for each in texts):
+                    raise CannotUndo(f"cannot undo #{done.number}: {PASSING}")
+                if any(each.do == LINES for each in done.files):
+                    from commonplace.engine.file_graph import undo_lines
 
-                return undo_lines(self, done, lambda project, path: blocked(done, project, path, later))
-            return self._take_back([(done, later)], f"#{done.number}")
-
-    def _find_change(self, number: int | None) -> tuple[Change | None, list[Change]]:
-        """The change to take back, and all later ones. That an entry expired is upkeep, which only its number names."""
-        later: list[Change] = []
-        undone: set[int | None] = set()
-        for change in self.engine.home.history.changes():
-            visible = self._is_visible(change)
-            is_meant = not (is_upkeep(change) or is_blank(change))
-            stands = change.undoes is None and change.number not in undone and is_meant
-            if number is None and stands and visible:
-                return change, later
-            if number == change.number:
-                return (change if visible else None), later
-            # An undo that was itself taken back leaves its change standing.
-            if change.undoes is not None and change.number not in undone:
-                undone |= self._numbers(change)
-            later.append(change)
-        return None, later
+                    return undo_lines(self, done, partial(blocked, done, later))
+                return self._take_back([(done, later)], f"#{done.number}")
+            raise CannotUndo("There is nothing to undo." if change is None else f"There is no change #{change}.")
 
     @verb
     def restore(
@@ -236,12 +229,10 @@ class HistoryVerbs(NoteVerbs):
                 archived = self.memory_id(ref)
             if archived is not None and archived.project == ARCHIVE_PROJECT:
                 back, history = self.bring_back(archived), self.engine.home.history
-                # The change that put it where it was; the latest of all when the history holds that no more.
+                was_at = (archived.project, archived.path, "")
+                # The change that put it there; the latest of all when the history holds that no more.
                 older = (each for each in history.changes() if each.undoes is None and each.number < history.last)
-                put = next(
-                    (each.number for each in older if concerns(each, (archived.project, archived.path, ""))),
-                    history.last,
-                )
+                put = next((each.number for each in older if concerns(each, was_at)), history.last)
                 return f"{CATEGORY_PROJECT}/{back.path}", put
         with self.change("restore", fresh=False) as transaction:
             project, path, root = place = self.locate(ref)

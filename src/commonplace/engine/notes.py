@@ -42,6 +42,7 @@ from commonplace.errors import (
 from commonplace.index.rows import NoteInfo
 from commonplace.note import links
 from commonplace.note.model import ARCHIVE_PROJECT, CATEGORIES, CATEGORY_PROJECT, GLOBAL, INBOX, ORGANIZED, Draft, Note
+from commonplace.query import Query
 from commonplace.store import path_guard
 from commonplace.store.base import File
 from commonplace.store.change import Step
@@ -171,7 +172,16 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
     def version_at(self, ref: Ref, moment: datetime) -> NoteInfo:
         """Of a note, those it supersedes and those that supersede it, in however many steps, the one that was valid at
         `moment` (`as_of`). Raises InvalidInput when none was."""
-        return facts.version_at(self, self.find_ref(ref), moment)
+        info = self.find_ref(ref)
+        chain = facts.chain(self, info)
+        projects = tuple({each.project for each in chain.values()})
+        found, _ = self.list(Query(projects=projects, as_of=moment), limit=0)
+        valid = [each for each in found if each.row in chain]
+        if not valid:
+            raise InvalidInput(
+                f"Neither {info.permalink} nor what it supersedes or is superseded by was valid on {moment:%Y-%m-%d}."
+            )
+        return max(valid, key=lambda each: (each.row == info.row, each.created))
 
     def _put_memory(self, change: Transaction, draft: Draft) -> Step:
         """A new memory of contract 001, 2: `categories/<category>/<slug>-<id8>.md`."""
@@ -213,9 +223,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         from commonplace.note import compose
 
         project, path, title = self._place_of(draft)
-        info, file = self._existing(project, path, names_itself="permalink" in draft.metadata)
-        if info is not None and not self.sees(info.scope):
-            path, info, file = self._beside(project, path)
+        path, info, file = self._existing(project, path, names_itself="permalink" in draft.metadata)
         if checksum is not None:
             if info is None or file is None:
                 raise NotFound(f"{project}/{path}", project)
@@ -262,27 +270,23 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         self._check_place(store.name, path)
         return store.name, path, title
 
-    def _existing(self, project: str, path: str, *, names_itself: bool = False) -> tuple[NoteInfo | None, File | None]:
-        """The note already at the path (in any case), or with its permalink unless the draft `names_itself` otherwise,
-        and its bytes."""
+    def _existing(self, project: str, path: str, *, names_itself: bool) -> tuple[str, NoteInfo | None, File | None]:
+        """The path, with a number where a note lies that is not the caller's to know of; the note already there (in any
+        case), or with its permalink unless the draft `names_itself` otherwise; and its bytes."""
         notes, store = self.index.notes, self.engine.store(project)
-        self.engine.freshness.look_at(project, path)
-        info = notes.get(project, path) or notes.in_other_case(project, path)
+        at, (stem, dot, suffix) = path, path.rpartition(".")
+        for number in count(2):
+            self.engine.freshness.look_at(project, at)
+            info = notes.get(project, at) or notes.in_other_case(project, at)
+            if info is None or self.sees(info.scope):
+                break
+            at = f"{stem} {number}{dot}{suffix}"
         if info is None and not names_itself:
-            info = notes.by_permalink(project, links.permalink_for(project, path))
+            info = notes.by_permalink(project, links.permalink_for(project, at))
             info = info if info is not None and self.sees(info.scope) else None
-        if info is not None:
-            return info, store.read(info.path)
-        if store.place(path).kind != "missing":
-            raise Exists(path, f"{project}/{path}")
-        return None, None
-
-    def _beside(self, project: str, path: str) -> tuple[str, NoteInfo | None, File | None]:
-        """As `_existing`, for a path with a number: at `path` itself is a note that is not the caller's to know of."""
-        stem, dot, suffix = path.rpartition(".")
-        names = (f"{stem} {number}{dot}{suffix}" for number in count(2))
-        found = ((name, *self._existing(project, name)) for name in names)
-        return next(each for each in found if each[1] is None or self.sees(each[1].scope))
+        if info is None and store.place(at).kind != "missing":
+            raise Exists(at, f"{project}/{at}")
+        return at, info, store.read(info.path) if info is not None else None
 
     def _check_permalink(self, project: str, path: str, text: str) -> None:
         """The permalink the new text gives itself must not be another note's."""

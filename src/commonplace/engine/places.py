@@ -49,9 +49,15 @@ class PlaceVerbs(ReadVerbs):
         never rewritten. With `follow` a permalink in its frontmatter becomes that of the new path."""
         with self.change("move") as change:
             info = self.find_ref(ref, project)
-            target = _destination(destination, info.path, info.project)
-            self._check_place(info.project, target)
-            self._check_no_project(info.project, target)
+            target = path_guard.clean("" if destination == "/" else destination, info.project)
+            if destination.endswith("/"):
+                name = info.path.rpartition("/")[2]
+                target = f"{target}/{name}" if target else name
+            elif not target:
+                raise InvalidInput("Parameter `destination_path` must not be empty.")
+            elif os.path.splitext(target)[1] not in (".md", ".markdown"):
+                target += ".md"
+            self._check_target(info.project, target)
             file = read_unlocked(self, info)
             if target == info.path:
                 raise Exists(target)
@@ -84,21 +90,22 @@ class PlaceVerbs(ReadVerbs):
                 )
             if self._kind(store.name, target) not in ("missing", "hidden"):
                 raise Exists(target)
-            self._check_place(store.name, f"{target}/x.md")
-            self._check_no_project(store.name, f"{target}/x.md")
-            infos = self._own_notes(store.name, source)
+            self._check_target(store.name, f"{target}/x.md")
+            infos, foreign = self._notes_below(store.name, source)
             paths = {info.path for info in infos}
             linking = {path: info for path, info in self._linking(infos).items() if path not in paths}
             change.about = (store.name, f"{source}/")
-            if self._kind(store.name, target) == "missing" and not follow and not self._foreign(store.name, source):
+            if self._kind(store.name, target) == "missing" and not follow and not foreign:
                 change.move(store.name, source, target)
             else:
-                self._move_own(change, store.name, source, target, follow)
+                self._move_own(change, store.name, source, target, follow, foreign)
         moved = {info.row for info in self.index.notes.below(store.name, target) if self.sees(info.scope)}
         return Moved(store.name, source, target, len(infos), self._broken(linking, moved))
 
-    def _check_no_project(self, project: str, target: str) -> None:
-        """A destination that begins with another project's name is meant for that one, unless such a folder is here."""
+    def _check_target(self, project: str, target: str) -> None:
+        """A note may only go where it would be one, and a destination that begins with another project's name is meant
+        for that one, unless such a folder is here."""
+        self._check_place(project, target)
         first, slash, _ = target.partition("/")
         for name in self.engine.stores if slash else ():
             is_other = name.lower() == first.lower() and name != project and name not in BUILT_IN_PROJECTS
@@ -146,7 +153,7 @@ class PlaceVerbs(ReadVerbs):
             source = path_guard.clean(folder.strip("/"), store.name)
             if not source or self._kind(store.name, source) != "folder":
                 raise FolderNotFound(folder, store.name)
-            infos = self._own_notes(store.name, source)
+            infos, _ = self._notes_below(store.name, source)
             paths = [info.path for info in infos]
             for info in infos:
                 change.remove(store.name, info.path, store.read(info.path), scope=info.scope)
@@ -158,17 +165,18 @@ class PlaceVerbs(ReadVerbs):
         assert change.done is not None
         return Deleted(store.name, paths, len(paths), change.done.number)
 
-    def _own_notes(self, project: str, folder: str) -> list[NoteInfo]:
-        """The notes of a folder the caller sees. Raises Locked."""
-        infos = [info for info in self.index.notes.below(project, folder) if self.sees(info.scope)]
-        for info in infos:
-            if info.locked:
+    def _notes_below(self, project: str, folder: str) -> tuple[list[NoteInfo], set[str]]:
+        """The notes of a folder the caller sees, and the paths of those they do not see. Raises Locked."""
+        infos: list[NoteInfo] = []
+        foreign: set[str] = set()
+        for info in self.index.notes.below(project, folder):
+            if not self.sees(info.scope):
+                foreign.add(info.path)
+            elif info.locked:
                 raise Locked(info.permalink)
-        return infos
-
-    def _foreign(self, project: str, folder: str) -> set[str]:
-        """The notes of a folder the caller does not see."""
-        return {info.path for info in self.index.notes.below(project, folder) if not self.sees(info.scope)}
+            else:
+                infos.append(info)
+        return infos, foreign
 
     def _move_file(self, change: Transaction, project: str, path: str, to: str, file: File, follow: bool,
                    **more: Any) -> None:  # fmt: skip
@@ -184,9 +192,11 @@ class PlaceVerbs(ReadVerbs):
         change.put(project, to, edited.text.encode("utf-8", "surrogateescape"), **more)
         change.remove(project, path, file, **more)
 
-    def _move_own(self, change: Transaction, project: str, source: str, target: str, follow: bool = False) -> None:
-        """Move what the caller sees of a folder file by file: what it does not see stays."""
-        store, foreign = self.engine.folder(project), self._foreign(project, source)
+    def _move_own(
+        self, change: Transaction, project: str, source: str, target: str, follow: bool, foreign: set[str]
+    ) -> None:
+        """Move what the caller sees of a folder file by file: what it does not see (`foreign`) stays."""
+        store = self.engine.folder(project)
         for place, _, files in sorted(os.walk(os.path.join(store.root, source))):
             here = os.path.relpath(place, store.root)
             for name in sorted(files):
@@ -203,16 +213,6 @@ class PlaceVerbs(ReadVerbs):
         """A note may only go where it would be one."""
         if not self.engine.store(project).is_note(path):
             raise InvalidInput(f'"{path}" cannot hold a note: no part of it may be node_modules or begin with a dot.')
-
-
-def _destination(text: str, path: str, project: str) -> str:
-    name = path.rpartition("/")[2]
-    cleaned = path_guard.clean(text.removeprefix("/") if text == "/" else text, project)
-    if text.endswith("/"):
-        return f"{cleaned}/{name}" if cleaned else name
-    if not cleaned:
-        raise InvalidInput("Parameter `destination_path` must not be empty.")
-    return cleaned if os.path.splitext(cleaned)[1] in (".md", ".markdown") else f"{cleaned}.md"
 
 
 def _emptied(root: str, folder: str, removed: set[str]) -> list[str]:

@@ -11,11 +11,12 @@ from typing import Any
 
 from commonplace import config
 from commonplace.config import OWN_FOLDER
-from commonplace.engine import requests
-from commonplace.engine.engine import GRAPH_FILE_SUFFIX, ONLY_SHARED, verb
+from commonplace.engine.engine import GRAPH_FILE_SUFFIX, ONLY_SHARED, absolute, verb
 from commonplace.engine.reading import ReadVerbs
+from commonplace.engine.review import ask
 from commonplace.errors import Exists, InvalidInput, ProjectRefused, StorageError
 from commonplace.note.model import ARCHIVE_PROJECT, BUILT_IN_PROJECTS, TRACE_PROJECT
+from commonplace.store.base import Store
 from commonplace.store.files import make_private, reason, sync_folder, write_file
 from commonplace.store.shared import changing_shared
 
@@ -43,14 +44,16 @@ class ProjectVerbs(ReadVerbs):
     @property
     def projects(self) -> list[Project]:
         """All projects, built-in ones first, then as configured."""
-        return [self.project(name) for name, store in self.engine.stores.items()
+        return [self._project(store) for name, store in self.engine.stores.items()
                 if name != ARCHIVE_PROJECT and (name != TRACE_PROJECT or Path(store.root).is_dir())]  # fmt: skip
 
     def project(self, name: str) -> Project:
         """The project of that name, compared without case. Raises ProjectNotFound."""
-        store = self.engine.store(name)
-        is_built_in, is_default = store.name in self.engine.layout.built_in(), store.name == self.default_project
-        return Project(store.name, Path(store.root), is_built_in, is_default)
+        return self._project(self.engine.store(name))
+
+    def _project(self, store: Store) -> Project:
+        name = store.name
+        return Project(name, Path(store.root), name in self.engine.layout.built_in(), name == self.default_project)
 
     @verb
     def add_project(self, name: str, folder: str, default: bool = False, make: bool = True,
@@ -67,7 +70,7 @@ class ProjectVerbs(ReadVerbs):
             if not _NAME.fullmatch(name) or not any(map(str.isalnum, name)):
                 raise InvalidInput(f"invalid project name: {name}")
             known = next((each for each in self.engine.stores if each.lower() == name.lower()), None)
-            root = _root(folder) if self.settings.url is None else self._shared_root(known or name, folder)
+            root = self._root(known or name, folder)
             if known is not None:
                 if known in BUILT_IN_PROJECTS or _real(self.engine.stores[known].root) != _real(root):
                     error = Exists(known)
@@ -79,7 +82,7 @@ class ProjectVerbs(ReadVerbs):
             if self.agent is not None and self.settings.url is None:
                 root = _real(root)  # as it is now: a link could be set anew
                 if not self._may_add(root, folder):
-                    requests.ask(self, name, root, default)
+                    ask(self, name, root, default)
                     return Project(name, root, False), "asked"
             if _is_graph_file(root):
                 self._check_graph_file(root, folder, default)
@@ -97,12 +100,18 @@ class ProjectVerbs(ReadVerbs):
             self._write_config(changes)
             return self.project(name), "created"
 
-    def _shared_root(self, name: str, folder: str) -> Path:
-        """The one folder a project of notes in a database can have. Raises ProjectRefused for others."""
-        own = self.home / OWN_FOLDER / name
-        if folder.lower() not in (str(own).lower(), f"{OWN_FOLDER}/{name}".lower()):
-            raise ProjectRefused(folder, f"{ONLY_SHARED}, or name {OWN_FOLDER}/{name}, which all machines share")
-        return own
+    def _root(self, name: str, folder: str) -> Path:
+        """The folder as an absolute path. Raises ProjectRefused, of notes in a database for all but the one folder."""
+        if self.settings.url is not None:
+            own = self.home / OWN_FOLDER / name
+            if folder.lower() not in (str(own).lower(), f"{OWN_FOLDER}/{name}".lower()):
+                raise ProjectRefused(folder, f"{ONLY_SHARED}, or name {OWN_FOLDER}/{name}, which all machines share")
+            return own
+        if not folder.startswith(("/", "~")):
+            raise ProjectRefused(folder, "it must be absolute or begin with ~")
+        if "\0" in folder:
+            raise ProjectRefused(folder.replace("\0", "?"), "it holds a NUL character")
+        return absolute(folder)
 
     def _may_add(self, root: Path, shown: str) -> bool:
         """Whether an agent may add this folder, links resolved, without asking.
@@ -220,14 +229,6 @@ class ProjectVerbs(ReadVerbs):
 
 def _real(path: str | Path) -> Path:
     return Path(os.path.realpath(os.path.expanduser(path)))
-
-
-def _root(folder: str) -> Path:
-    if not folder.startswith(("/", "~")):
-        raise ProjectRefused(folder, "it must be absolute or begin with ~")
-    if "\0" in folder:
-        raise ProjectRefused(folder.replace("\0", "?"), "it holds a NUL character")
-    return Path(os.path.abspath(os.path.expanduser(folder)))
 
 
 def _is_graph_file(root: Path) -> bool:

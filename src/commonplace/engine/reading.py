@@ -8,11 +8,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from commonplace import clock
-from commonplace.clock import Clock
 from commonplace.config import Settings
 from commonplace.engine.engine import verb
 from commonplace.engine.transaction import HomeSession
@@ -69,16 +67,6 @@ class ReadVerbs(HomeSession):
     def settings(self) -> Settings:
         """The configuration in force."""
         return self.engine.settings
-
-    @property
-    def home(self) -> Path:
-        """The home's root folder."""
-        return self.engine.layout.root
-
-    @property
-    def clock(self) -> Clock:
-        """What tells the time."""
-        return self.engine.clock
 
     @property
     def warnings(self) -> builtins.list[str]:

@@ -2,7 +2,8 @@
 
 Each source of questions is an entry of SOURCES. An answer that changes something is a change like any other, which
 `undo` takes back. One that changes nothing ("keep them apart") is written down in `.commonplace/review.json`, so that
-it is not asked again; that, too, is a change `undo` takes back.
+it is not asked again; that, too, is a change `undo` takes back. The folders that agents ask for as projects wait in
+`.commonplace/requests.json`; nothing is done before the owner has answered.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ from typing import Any, cast
 from commonplace.clock import stamp
 from commonplace.engine.engine import verb
 from commonplace.engine.history import HistoryVerbs
-from commonplace.errors import InvalidInput, NotFound, StorageError
+from commonplace.engine.transaction import HomeSession
+from commonplace.errors import InvalidInput, NotFound, ProjectRefused, StorageError
 from commonplace.index.rows import NoteInfo
-from commonplace.store.base import File
+from commonplace.store.base import File, sha256
 from commonplace.store.change import Step
 from commonplace.store.files import read_file, reason
 from commonplace.store.layout import PRIVATE
@@ -32,6 +34,10 @@ KEEP = "k"
 _DELETE, _TITLE = "d", 60
 LIMIT = 50
 """Questions `review` returns unless told otherwise."""
+_ASK = "ask"
+"""The verb of an agent's request and of the answer to it."""
+_MOST_REQUESTS = 100
+"""Requests that may wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +67,7 @@ class ReviewSource:
 
 
 SOURCES = {
-    "project": "commonplace.engine.requests:SOURCE",
+    "project": "commonplace.engine.review:REQUESTS",
     "suspicious": "commonplace.engine.review:SUSPICIOUS",
     "contradiction": "commonplace.jobs.questions:CONTRADICTIONS",
     "merge": "commonplace.jobs.questions:MERGES",
@@ -133,7 +139,7 @@ class ReviewVerbs(HistoryVerbs):
         with self.change(VERB, fresh=False) as change:
             file, known = self._decisions()
             known[key] = {"choice": choice, "time": stamp(self.clock())}
-            change.steps.append(answers_step(self.engine.layout.review, file, known))
+            change.steps.append(_rows_step(self.engine.layout.review, file, known))
 
     def _decisions(self) -> tuple[File | None, dict[str, dict[str, str]]]:
         """The file of answers and what it holds, by key. Raises StorageError for one that is damaged."""
@@ -152,7 +158,7 @@ class ReviewVerbs(HistoryVerbs):
         return file, found
 
 
-def answers_step(path: Path, old: File | None, rows: Mapping[str, Any], *, kept: bool = True) -> Step:
+def _rows_step(path: Path, old: File | None, rows: Mapping[str, Any], *, kept: bool = True) -> Step:
     """The step that writes `rows`, by key, into a file of questions or answers, read as `old`."""
     data = json.dumps(rows, ensure_ascii=False, indent=1).encode("utf-8", "surrogatepass") + b"\n"
     return Step("put", PRIVATE, str(path.parent), path.name, data=data, old=old, kept=kept)
@@ -182,3 +188,61 @@ def _answer_suspicious(memory: ReviewVerbs, item: ReviewItem, choice: str) -> bo
 
 SUSPICIOUS = ReviewSource(_ask_suspicious, _answer_suspicious)
 """The question about notes that seem to hold injected instructions (docs/gate.md)."""
+
+
+def ask(session: HomeSession, name: str, root: Path, default: bool) -> None:
+    """Note that the caller asks for this project. Raises ProjectRefused when the owner has refused it, or too much
+    waits."""
+    asked = sha256(json.dumps([name, str(root)]).encode())
+    key = f"project:{asked[:12]}"
+    with session.change(_ASK, (PRIVATE, ""), fresh=False) as change:
+        file, known = _requests(session)
+        if key in known:
+            return
+        if len(known) >= _MOST_REQUESTS:
+            raise ProjectRefused(str(root), f"{_MOST_REQUESTS} folders wait for the owner's answer (memory review)")
+        row = {"name": name, "folder": str(root), "default": default, "agent": session.agent}
+        known[key] = row | {"time": stamp(session.engine.clock())}
+        change.steps.append(_rows_step(session.engine.layout.requests, file, known, kept=False))
+
+
+def asked_by(session: HomeSession, agent: str) -> list[str]:
+    """The keys of what an agent asked for and has no answer to."""
+    return [key for key, row in _requests(session)[1].items() if row.get("agent") == agent]
+
+
+def _requests(session: HomeSession) -> tuple[File | None, dict[str, dict[str, Any]]]:
+    """The file of requests and what it holds, by key; a damaged one holds nothing."""
+    try:
+        file = read_file(str(session.engine.layout.requests))
+        found = json.loads(file.data)
+        return file, {key: row for key, row in found.items() if isinstance(row, dict)}
+    except FileNotFoundError:
+        return None, {}
+    except OSError as error:
+        raise StorageError("the requests of agents", reason(error)) from None
+    except (ValueError, AttributeError):
+        return file, {}
+
+
+def _ask_requests(memory: ReviewVerbs) -> Iterator[ReviewItem]:
+    for key, row in _requests(memory)[1].items():
+        text = f'Agent {row.get("agent")} asks for the folder {row.get("folder")} as project "{row.get("name")}".'
+        yield ReviewItem(key, "project", text, (str(row.get("folder")),), (("y", "add it"), ("n", "refuse")))
+
+
+def _answer_request(memory: Any, item: ReviewItem, choice: str) -> bool:
+    """Add the project, or leave it out for good."""
+    if choice != "y":
+        return False
+    row = _requests(memory)[1][item.key]
+    memory.add_project(str(row["name"]), str(row["folder"]), row.get("default") is True)
+    with memory.change(_ASK, (PRIVATE, ""), fresh=False) as change:
+        file, known = _requests(memory)
+        known.pop(item.key, None)
+        change.steps.append(_rows_step(memory.engine.layout.requests, file, known, kept=False))
+    return True
+
+
+REQUESTS = ReviewSource(_ask_requests, _answer_request)
+"""The question about a folder that an agent asks for as a project."""

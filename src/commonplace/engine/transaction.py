@@ -34,6 +34,9 @@ class HomeSession:
     def __init__(self, engine: Engine, agent: str | None, face: str, by: dict[str, str] | None = None):
         self.engine = engine
         self.index = engine.index
+        self.clock = engine.clock
+        self.home = engine.layout.root
+        """The home's root folder."""
         self.agent = agent and agent.lower()
         self.face = face
         self.by = by or {}
@@ -240,15 +243,15 @@ class Transaction:
                 written[each.project, each.path] = (note, file.stamp) if note is not None else None
                 known[each.project, each.path] = change.provenance(each)
             elif each.do == "move":
+                store = engine.store(each.project)
                 below = {info.path: info.provenance for info in index.notes.below(each.project, each.path)}
-                for path in below or [each.path]:
-                    removed.append((each.project, path))
+                for path in dict.fromkeys([*below, each.path]):
                     to = each.to + path[len(each.path) :]
-                    written[each.project, to] = self._loaded(each.project, to)
+                    is_note = store.is_note(to) and store.stamp(to) is not None  # no link, folder or other file
+                    removed.append((each.project, path))
+                    written[each.project, to] = engine.load(store, to) if is_note else None
                     if path in below:
                         known[each.project, to] = below[path]
-                if each.old is not None or not os.path.isdir(os.path.join(step.root, each.to)):
-                    written[each.project, each.to] = self._loaded(each.project, each.to)
         self._notes = {key: loaded[0] for key, loaded in written.items() if loaded is not None}
         self._session.notices += [
             f"{each.project}/{each.path}: marked suspicious ({', '.join(each.suspicious)}); see memory review"
@@ -263,12 +266,6 @@ class Transaction:
                 else:
                     loaded[0].provenance = known.get(key, loaded[0].provenance)
                     loaded[0].permalink = index.put(*loaded)
-
-    def _loaded(self, project: str, path: str) -> tuple[Note, Stamp] | None:
-        """The note that moved to `path`; None for a link, a folder, or a file that is no note."""
-        store = self._engine.store(project)
-        is_note = store.is_note(path) and store.stamp(path) is not None
-        return self._engine.load(store, path) if is_note else None
 
     def written(self, step: Step) -> Note:
         """The note a `put` or `move` step made, after the commit."""

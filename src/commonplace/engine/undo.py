@@ -42,17 +42,11 @@ class Undo:
         self._carried: dict[str, list[str]] = {}
 
     def take_back(self, done: Change, later: list[Change]) -> None:
-        """Add the inverse of each step of `done`, last first; `later` are the changes after it."""
+        """Add the inverse of each step of `done`, last first; `later` are the changes after it. The memories of a job's
+        action remember that it was taken back: of a pair, one names the other."""
         self._done, self._later = done, later
-        if done.undoes is None and (done.run is not None or done.verb in _OF_JOBS):
-            self._keep_from_job()
-        for each in reversed(done.files):
-            self._add_inverse(each)
-
-    def _keep_from_job(self) -> None:
-        """Have the memories of a job's action remember that it was taken back: of a pair, one names the other."""
-        done = self._done
-        back = [each for each in done.files if each.project in MEMORY_PROJECTS and each.old is not None]
+        is_of_job = done.undoes is None and (done.run is not None or done.verb in _OF_JOBS)
+        back = [each for each in done.files if is_of_job and each.project in MEMORY_PROJECTS and each.old is not None]
         if done.verb == "merge":
             back = [each for each in back if each.do == "remove" and each.path != done.path][-1:]
         elif done.verb == "link":
@@ -65,6 +59,8 @@ class Undo:
                 note = self._engine.parse(other.project, other.path, file) if file else None
                 mark += f":{note.id}" if note else ""
             self._kept_from.setdefault((each.project, each.path), []).append(mark)
+        for each in reversed(done.files):
+            self._add_inverse(each)
 
     def finish(self) -> None:
         """Write what memories remember into their headers."""
@@ -188,7 +184,7 @@ class Undo:
             raise self._blocked(each, each.path)
 
     def _blocked(self, each: Touched, path: str) -> CannotUndo:
-        return blocked(self._done, each.project, path, self._later, each.root)
+        return blocked(self._done, self._later, each.project, path, each.root)
 
     def _kept_text(self, each: Touched) -> bytes:
         if not each.kept or each.old is None:
@@ -212,17 +208,6 @@ def _marked(data: bytes, marks: list[str]) -> bytes:
     return SetKeys({"kept_from": marks or REMOVE}, MEMORY_KEYS).apply(data.decode()).text.encode()
 
 
-def check_standing(change: Change, later: list[Change], number: int | None) -> None:
-    """Raises CannotUndo when change `number` was taken back already, and that was not itself taken back."""
-    if number is None or change.undoes is not None:
-        return
-    undos = [each for each in later if each.undoes is not None]
-    by_run = lambda undo: change.run is not None and undo.run == change.run
-    undone = next((each for each in undos if each.undoes == change.number or by_run(each)), None)
-    if undone is not None and not any(each.undoes == undone.number for each in later):
-        raise CannotUndo(f"cannot undo #{change.number}: it was undone already (#{undone.number})")
-
-
 def is_upkeep(change: Change) -> bool:
     """Whether a change is none somebody made or would take back: folded counts, entries past their time to live."""
     return change.verb == FOLD or (change.verb == EXPIRE and change.project == ENTRIES)
@@ -233,7 +218,7 @@ def is_blank(change: Change) -> bool:
     return change.verb == ERASE and not change.details
 
 
-def blocked(change: Change, project: str, path: str, later: list[Change], root: str = "") -> CannotUndo:
+def blocked(change: Change, later: list[Change], project: str, path: str, root: str = "") -> CannotUndo:
     """That a place changed after `change`, by which of the `later` ones if it was any."""
     cause = next((each for each in later if each.verb != FOLD and concerns(each, (project, path, root))), None)
     by = f"#{cause.number}" if cause else "outside commonplace"

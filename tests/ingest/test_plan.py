@@ -195,28 +195,18 @@ def test_other_writers_do_not_hinder_a_run(ground):
     assert plan.apply(ground.memory, plans, known)[0].ingested == 1
 
 
-def test_a_memory_that_changed_since_the_plan_is_left_with_a_warning(ground):
-    ground.put(a="one", b="two")
+def test_a_memory_that_changed_since_the_plan_or_is_locked_is_left_with_a_warning(ground):
+    ground.put(a="one", b="two", c="three")
     ground.take()
-    ground.put(a="1", b="2")
+    ground.upkeep.change(ground.one("c"), {"locked": True}, "test")
+    ground.put(a="1", b="2", c="3")
     plans, known = ground.plan()
     ground.memory.tag(ground.one("a").id, add=["later"])
     ground.memory.delete(ground.one("b").id)
     (done,) = plan.apply(ground.memory, plans, known)
-    assert (done.updated, done.skipped) == (0, 2)
-    assert [each.partition(":")[0] for each in done.warnings] == ["a.md", "b.md"]
-    assert ground.texts() == ["one"]
-
-
-def test_a_locked_memory_is_left_with_a_warning(ground):
-    ground.put(a="one")
-    ground.take()
-    ground.upkeep.change(ground.one("a"), {"locked": True}, "test")
-    ground.put(a="two")
-    plans, known = ground.plan()
-    (done,) = plan.apply(ground.memory, plans, known)
-    assert (done.updated, len(done.warnings)) == (0, 1)
-    assert ground.texts() == ["one"]
+    assert (done.updated, done.skipped) == (0, 3)
+    assert [each.partition(":")[0] for each in done.warnings] == ["a.md", "b.md", "c.md"]
+    assert ground.texts() == ["one", "three"]
 
 
 def test_a_damaged_text_of_the_history_is_passed_over(ground):

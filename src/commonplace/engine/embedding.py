@@ -136,10 +136,11 @@ class Embedding:
             return 0
         from commonplace.index.vectors.store import locked
 
-        folder, end, done, total, anew = self.engine.layout.vectors, time.monotonic() + seconds, 0, 0, thorough
+        folder, done, total, anew = self.engine.layout.vectors, 0, 0, thorough
         try:
             make_private(folder)
             with locked(folder / "embedding", wait=thorough) as free:
+                end = time.monotonic() + seconds
                 while free and not stop():
                     while self._part(vectors, anew) and not stop() and time.monotonic() < end:
                         anew = False

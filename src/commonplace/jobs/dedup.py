@@ -170,12 +170,7 @@ _CLAUSE = 3  # words of the shorter part of a text that says its parts in the ot
 
 
 _Said = tuple[tuple[str, ...], frozenset[str]]
-
-
-def _said(low: str) -> _Said:
-    """The words of a plain text in order (a Han character is one), and those that carry its content, cut short."""
-    every = tuple(part for word in tokens(low) for part in (word if is_cjk(word) else (word,)))
-    return every, frozenset(map(_content, every)) - {""}
+"""The words of a plain text in order (a Han character is one), and those that carry its content, cut short."""
 
 
 def _content(word: str) -> str:
@@ -219,7 +214,11 @@ def near_pairs(memories: Sequence[MemoryState], *, linked: bool = False) -> list
     found: list[tuple[float, str, str]] = []
     for group in _grouped(each for each in memories if each.category != REMINDERS):
         closed = linked_pairs(group, "unlinked") | (set() if linked else linked_pairs(group))
-        said = [_said(plain(each.content)) for each in group]
+        said: list[_Said] = []
+        for each in group:
+            parts = (word if is_cjk(word) else (word,) for word in tokens(plain(each.content)))
+            spoken = tuple(chain.from_iterable(parts))
+            said.append((spoken, frozenset(map(_content, spoken)) - {""}))
         with_word = defaultdict[str, list[int]](list)
         for at, (every, content) in enumerate(said):
             keys = content | {f"{one}{two}" for one, two in pairwise(every) if is_cjk(one) and is_cjk(two)}

@@ -196,7 +196,12 @@ def proposed_links(
     counts = Counter(end for each in made for end in (each.id, each.target))
     found: list[Action] = []
     for scope in sorted({each.scope for each in may if each.id in fresh}):
-        shown = _shown([each for each in may if each.scope == scope], fresh)
+        new = [each for each in may if each.scope == scope and each.id in fresh][:PER_REQUEST]
+        words = set[str]().union(*(terms(plain(each.content)) for each in new))
+        old = [each for each in may if each.scope == scope and each.id not in fresh]
+        shared = {each.id: len(words & terms(plain(each.content))) for each in old}
+        old = sorted((each for each in old if shared[each.id]), key=lambda each: (-shared[each.id], each.id))
+        shown = [*new, *old[:MOST_SHOWN]]
         for a, b, reason in _ask(endpoint, "dream-links.md", shown, checked) or ():
             is_full = max(counts[a], counts[b]) >= MOST_LINKS or len(made) + len(found) >= MOST_LINKS_PER_RUN
             if frozenset((a, b)) not in closed and not is_full:
@@ -215,11 +220,3 @@ def _ask(endpoint: Endpoint, prompt: str, memories: Iterable[MemoryState], read:
         return endpoint.ask(system.substitute(categories=", ".join(CHOICES)), asked, read)
     except NoAnswer:
         return None
-
-
-def _shown(memories: Sequence[MemoryState], fresh: set[str]) -> list[MemoryState]:
-    new = [each for each in memories if each.id in fresh][:PER_REQUEST]
-    words = set[str]().union(*(terms(plain(each.content)) for each in new))
-    shared = {each.id: len(words & terms(plain(each.content))) for each in memories if each.id not in fresh}
-    old = [each for each in memories if shared.get(each.id)]
-    return [*new, *sorted(old, key=lambda each: (-shared[each.id], each.id))[:MOST_SHOWN]]

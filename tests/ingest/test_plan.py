@@ -60,7 +60,7 @@ def ground(tmp_path):
 def test_a_file_becomes_an_inbox_memory_that_expires(ground):
     ground.put(a="text #tag")
     assert ground.take() == (1, 0, 0)
-    record = ground.upkeep.record(ground.one("a"))
+    record = ground.memory.read(ground.one("a"), count=False)
     assert (record.phase, record.category, record.scope, record.source) == ("inbox", "inbox", "global", "obsidian")
     assert (record.created, record.updated, record.version) == (MOMENT, MOMENT, 1)
     assert record.expires == MOMENT + timedelta(hours=168)
@@ -80,10 +80,10 @@ def test_new_text_of_a_known_file_updates_its_memory_wherever_it_is(ground):
     ground.memory.tag(info.id, add=["mine"])
     ground.put(a="---\naliases: [Other]\n---\nsecond #new")
     assert ground.take() == (0, 1, 0)
-    record = ground.upkeep.record(ground.memory.memory_id(info.id))
+    record = ground.memory.read(info.id, count=False)
     assert (record.content, record.version, record.category, record.phase) == ("second #new", 2, "skills", "organized")
     assert record.tags == ("obsidian", "old", "mine", "other", "new")
-    assert record.further["aliases"] == ["Other"]
+    assert record.header["aliases"] == ["Other"]
     assert record.created == MOMENT
     assert ground.take() == (0, 0, 1)
 

@@ -19,7 +19,7 @@ from commonplace.jobs import lifecycle
 from commonplace.jobs.job import Outcome, Plan, Round
 from commonplace.jobs.tick import FACE, Scheduler
 from commonplace.note.compose import Record
-from commonplace.note.model import Draft
+from commonplace.note.model import MEMORY_KEYS, Draft, Note
 
 MOMENT = datetime(2026, 5, 6, 10, 0, tzinfo=UTC)
 ONE, TWO, THREE, FOUR = (str(UUID(f"{n * 8}-{n * 4}-4{n * 3}-8{n * 3}-{n * 12}")) for n in "1234")
@@ -32,6 +32,11 @@ def tree(home: Path) -> dict[str, bytes]:
         for path in sorted(home.rglob("*"))
         if path.is_file() and ".commonplace" not in path.parts
     }
+
+
+def further(note: Note) -> dict[str, Any]:
+    """The header keys of a memory's note that not every memory has."""
+    return {key: value for key, value in note.header.items() if key not in MEMORY_KEYS}
 
 
 def same_ids(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from commonplace.engine import open_memory
 from commonplace.engine.memory_rows import content_of
 from commonplace.index.rows import NoteInfo
 from commonplace.jobs import dream, lifecycle
-from jobs.homes import MOMENT, ONE, TWO, Home
+from jobs.homes import MOMENT, ONE, TWO, Home, further
 
 
 def reminders(home: Home) -> list[NoteInfo]:
@@ -31,12 +31,12 @@ def test_a_time_in_a_text_becomes_a_reminder_linked_with_it(home: Home) -> None:
     home.later(hours=1)
     (row,) = deep(home)["reminders"]
     (made,) = reminders(home)
-    record = home.upkeep.record(made)
+    record = home.memory.read(made, count=False)
     assert record.id == row["id"] == str(uuid5(UUID(source), "tomorrow at 3pm"))
     assert (record.content, record.category, record.phase) == ("Pay the tax tomorrow at 3pm", "reminders", "organized")
     assert (record.tags, record.source, record.scope) == (("money", "auto-reminder"), "dream-engine", "agent:x")
     assert (record.created, record.expires) == (home.now, None)
-    assert record.further == {
+    assert further(record) == {
         "due_at": "2026-05-07T15:00:00Z", "due_text": "tomorrow at 3pm", "reminder_of": source
     }  # fmt: skip
     assert (record.links, home.info(source).links) == ((source,), (record.id,))

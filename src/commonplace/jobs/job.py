@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from commonplace.index.rows import NoteInfo
     from commonplace.note.compose import Record
 
-MERGE, LINK, REMIND = "merge", "link", "remind"
+MERGE, LINK, REMIND, DREAM = "merge", "link", "remind", "dream"
 REMINDED = "reminded"
 """Header key of a memory: the ids of the reminders made from its text, so that none is made twice."""
 SET_BY, OWNER = "category_by", "owner"

@@ -22,7 +22,7 @@ from commonplace.engine.overview import Pending
 from commonplace.engine.upkeep import Upkeep
 from commonplace.engine.writing import id_list
 from commonplace.errors import AmbiguousTime, Conflict, InvalidInput, Locked, NotFound, NotText, PastTime, TimeRefused
-from commonplace.jobs.job import REMIND, REMINDED, Action, MemoryState
+from commonplace.jobs.job import DREAM, REMIND, REMINDED, Action, MemoryState
 from commonplace.note.compose import Record
 from commonplace.note.frontmatter import REMOVE
 from commonplace.note.model import CATEGORY_PROJECT, GLOBAL, ORGANIZED, Draft, Note
@@ -163,7 +163,7 @@ def plan_from_text(
             words = outcome.phrase
             why = f'"{words}": {outcome.reading}'
             actions.append(
-                Action("dream", REMIND, ids[0], why, memory.path, target=memory.id, phrase=words, record=record)
+                Action(DREAM, REMIND, ids[0], why, memory.path, target=memory.id, phrase=words, record=record)
             )
     return actions
 

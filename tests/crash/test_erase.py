@@ -14,7 +14,7 @@ SECRET = "zq4711vault"
 
 ERASING = r"""
 from commonplace import open_memory
-from commonplace.engine import erase, file_graph, remains
+from commonplace.engine import erase, file_graph
 from commonplace.index import database
 from crash.mortal import Countdown, arm, at_each
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -64,6 +64,12 @@ class Place:
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
     return Place(tmp_path)
+
+
+@pytest.fixture
+def memory(place: Place) -> Iterator[Memory]:
+    with place.open() as memory:
+        yield memory
 
 
 def plain(secret: str) -> int:
@@ -295,19 +301,18 @@ def terms(index: Path) -> str:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_of_secret_goes_with_all_its_versions(place: Place, kind: str) -> None:
-    with place.open() as memory:
-        note(memory, "bystander", "stays as it is")
-        refs = {secret: KINDS[kind](memory, secret) for secret in (secret_of(1), secret_of(4))}
-        memory.sync()
-        index = memory.index.identity
-        for secret, ref in refs.items():
-            done = memory.erase(ref)
-            assert (len(done.notes), done.remains) == (1, ()), done
-            assert place.holding(secret) == []
-        assert memory.index.identity == index  # cleaned, not made anew
-        assert memory.read("notes/bystander.md").content == "stays as it is"
-        assert [each for each in examine(memory) if each.level != "warning"] == []
+def test_every_kind_of_secret_goes_with_all_its_versions(place: Place, memory: Memory, kind: str) -> None:
+    note(memory, "bystander", "stays as it is")
+    refs = {secret: KINDS[kind](memory, secret) for secret in (secret_of(1), secret_of(4))}
+    memory.sync()
+    index = memory.index.identity
+    for secret, ref in refs.items():
+        done = memory.erase(ref)
+        assert (len(done.notes), done.remains) == (1, ()), done
+        assert place.holding(secret) == []
+    assert memory.index.identity == index  # cleaned, not made anew
+    assert memory.read("notes/bystander.md").content == "stays as it is"
+    assert [each for each in examine(memory) if each.level != "warning"] == []
 
 
 @pytest.mark.slow
@@ -345,134 +350,126 @@ def changes(memory: Memory) -> dict[int, str]:
     return {each.number: each.verb for each in memory.log(limit=0)}
 
 
-def test_an_agent_cannot_erase(place: Place) -> None:
-    with place.open() as memory:
-        ref = note(memory, "plan", "text")
-        with pytest.raises(InvalidInput, match="Only the owner"):
-            memory.as_caller("bob").erase(ref)
-        assert memory.erase(ref).notes == ("notes/plan.md",)
-        assert memory.as_caller("bob").log() == []
+def test_an_agent_cannot_erase(memory: Memory) -> None:
+    ref = note(memory, "plan", "text")
+    with pytest.raises(InvalidInput, match="Only the owner"):
+        memory.as_caller("bob").erase(ref)
+    assert memory.erase(ref).notes == ("notes/plan.md",)
+    assert memory.as_caller("bob").log() == []
 
 
-def test_what_is_locked_or_unknown_is_refused_and_nothing_goes(place: Place) -> None:
-    with place.open() as memory:
-        ref, locked = note(memory, "plan", "text"), note(memory, "kept", "text", metadata={"locked": True})
-        with pytest.raises(Locked):
-            memory.erase(ref, locked)
-        for unknown in ("zzzz", "notes/none.md", "lines/None.md", str(place.rows / "default.json:none")):
-            with pytest.raises(NotFound):
-                memory.erase(ref, unknown)
-        assert memory.read(ref).content == "text"
-        assert changes(memory) == {2: "write", 1: "write"}
+def test_what_is_locked_or_unknown_is_refused_and_nothing_goes(place: Place, memory: Memory) -> None:
+    ref, locked = note(memory, "plan", "text"), note(memory, "kept", "text", metadata={"locked": True})
+    with pytest.raises(Locked):
+        memory.erase(ref, locked)
+    for unknown in ("zzzz", "notes/none.md", "lines/None.md", str(place.rows / "default.json:none")):
+        with pytest.raises(NotFound):
+            memory.erase(ref, unknown)
+    assert memory.read(ref).content == "text"
+    assert changes(memory) == {2: "write", 1: "write"}
 
 
-def test_a_dry_run_names_what_would_go_and_changes_nothing(place: Place) -> None:
-    with place.open() as memory:
-        ref = note(memory, "plan", "text")
-        assert memory.erase("plan", dry_run=True).notes == (ref,)
-        assert memory.read(ref).content == "text"
+def test_a_dry_run_names_what_would_go_and_changes_nothing(memory: Memory) -> None:
+    ref = note(memory, "plan", "text")
+    assert memory.erase("plan", dry_run=True).notes == (ref,)
+    assert memory.read(ref).content == "text"
 
 
-def test_undo_and_log_say_what_was_erased_and_go_on_with_the_rest(place: Place) -> None:
-    with place.open() as memory:
-        other = note(memory, "other", "first")
-        ref = note(memory, "plan", "text")
-        memory.edit(other, StrReplace("first", "second"))
-        memory.erase(ref)
-        assert changes(memory) == {5: "erase", 3: "edit", 1: "write"}
-        for number in (None, 5):
-            with pytest.raises(CannotUndo, match="gone for good"):
-                memory.undo(number)
-        with pytest.raises(CannotUndo, match="cannot undo #2: what it changed was erased"):
-            memory.undo(2)
-        memory.undo(3)
-        assert memory.read(other).content == "first"
-
-
-def test_a_change_it_shared_with_other_notes_can_still_be_undone_for_them(place: Place) -> None:
-    with place.open() as memory:
-        memory.write_many([Draft("1", title="one"), Draft("2", title="other")])
-        file(memory, command="create", path="/memories/box/a.md", file_text="a")
-        file(memory, command="create", path="/memories/box/b.md", file_text="b")
-        file(memory, command="delete", path="/memories/box")
-        (deletion,) = (each for each in memory.log() if each.verb == "delete")
-        memory.erase("memories/box/a.md", "notes/one.md")
-        assert place.holding("a.md", "one.md") == []
-        (left,) = (each for each in memory.log() if each.number == deletion.number)
-        assert left.details == {"erased": 1}
-        memory.undo(deletion.number)
-        assert [path.name for path in (place.home / "memories").rglob("*.md")] == ["b.md"]
-        memory.undo(1)
-        assert [each.title for each in memory.list(limit=0)[0]] == ["b"]
-
-
-def test_lines_of_a_graph_file_that_others_share_a_change_with_come_back(place: Place) -> None:
-    with place.open() as memory:
-        use(memory, "memory_create_entities", project="lines", entities=[
-            {"name": name, "entityType": "t", "observations": [f"of {name}"]} for name in ("Ann", "Bob")])  # fmt: skip
-        use(memory, "memory_delete_entities", project="lines", entityNames=["Ann", "Bob"])
-        memory.erase("lines/Ann.md")
-        assert place.holding("Ann") == []
+def test_undo_and_log_say_what_was_erased_and_go_on_with_the_rest(memory: Memory) -> None:
+    other = note(memory, "other", "first")
+    ref = note(memory, "plan", "text")
+    memory.edit(other, StrReplace("first", "second"))
+    memory.erase(ref)
+    assert changes(memory) == {5: "erase", 3: "edit", 1: "write"}
+    for number in (None, 5):
+        with pytest.raises(CannotUndo, match="gone for good"):
+            memory.undo(number)
+    with pytest.raises(CannotUndo, match="cannot undo #2: what it changed was erased"):
         memory.undo(2)
-        assert "of Bob" in place.graph.read_text()
+    memory.undo(3)
+    assert memory.read(other).content == "first"
 
 
-def test_notes_that_name_it_stay_and_are_reported(place: Place) -> None:
-    with place.open() as memory:
-        ref = note(memory, "secret plan", "of zq4711vault")
-        note(memory, "linking", "see [[secret plan]]")
-        note(memory, "quoting", "zq4711vault, he said")
-        memory.sync()
-        done = memory.erase(ref)
-        assert (done.remains, set(done.mentions)) == ((), {"notes/linking.md", "notes/quoting.md"})
-        assert memory.read("notes/quoting.md").content == "zq4711vault, he said"
+def test_a_change_it_shared_with_other_notes_can_still_be_undone_for_them(place: Place, memory: Memory) -> None:
+    memory.write_many([Draft("1", title="one"), Draft("2", title="other")])
+    file(memory, command="create", path="/memories/box/a.md", file_text="a")
+    file(memory, command="create", path="/memories/box/b.md", file_text="b")
+    file(memory, command="delete", path="/memories/box")
+    (deletion,) = (each for each in memory.log() if each.verb == "delete")
+    memory.erase("memories/box/a.md", "notes/one.md")
+    assert place.holding("a.md", "one.md") == []
+    (left,) = (each for each in memory.log() if each.number == deletion.number)
+    assert left.details == {"erased": 1}
+    memory.undo(deletion.number)
+    assert [path.name for path in (place.home / "memories").rglob("*.md")] == ["b.md"]
+    memory.undo(1)
+    assert [each.title for each in memory.list(limit=0)[0]] == ["b"]
 
 
-def test_a_reminder_made_from_its_text_goes_with_it(place: Place) -> None:
-    with place.open(clock=lambda: START) as memory:
-        ref = remember(memory, "Pay zq4711vault tomorrow at 3pm", "project")
-        dream.run(memory, 3)
-        assert memory.list(limit=0)[1] == 2
-        assert len(memory.erase(ref).notes) == 2
-        assert place.holding("zq4711vault", "Pay", ref) == []
+def test_lines_of_a_graph_file_that_others_share_a_change_with_come_back(place: Place, memory: Memory) -> None:
+    use(memory, "memory_create_entities", project="lines", entities=[
+        {"name": name, "entityType": "t", "observations": [f"of {name}"]} for name in ("Ann", "Bob")])  # fmt: skip
+    use(memory, "memory_delete_entities", project="lines", entityNames=["Ann", "Bob"])
+    memory.erase("lines/Ann.md")
+    assert place.holding("Ann") == []
+    memory.undo(2)
+    assert "of Bob" in place.graph.read_text()
 
 
-def test_a_memory_moved_by_hand_is_followed_and_reads_of_a_deleted_one_are_forgotten(place: Place) -> None:
-    with place.open() as memory:
-        ref = remember(memory, "of zq4711vault", "skills")
-        memory.tag(ref, ("x",))
-        memory.read(ref)
-        (path,) = (place.home / "categories").rglob("*.md")
-        (place.home / "categories" / "habits").mkdir()
-        path.rename(place.home / "categories" / "habits" / path.name)
-        memory.tag(ref, ("y",))
-        memory.delete(memory.memory_id(ref))
-        assert memory.erase(ref[:8]).remains == ()
-        assert place.holding("zq4711vault", ref[:8]) == []
+def test_notes_that_name_it_stay_and_are_reported(memory: Memory) -> None:
+    ref = note(memory, "secret plan", "of zq4711vault")
+    note(memory, "linking", "see [[secret plan]]")
+    note(memory, "quoting", "zq4711vault, he said")
+    memory.sync()
+    done = memory.erase(ref)
+    assert (done.remains, set(done.mentions)) == ((), {"notes/linking.md", "notes/quoting.md"})
+    assert memory.read("notes/quoting.md").content == "zq4711vault, he said"
 
 
-def test_all_notes_of_an_agent_a_project_or_a_source_go(place: Place) -> None:
-    with place.open() as memory:
-        bob = memory.as_caller("bob")
-        mine = note(memory, "mine", "text")
-        note(bob, "his", "text")
-        moved, gone = remember(bob, "of bob", "skills"), note(bob, "gone", "text")
-        Upkeep(memory).change(memory.memory_id(moved), {}, "upgrade", category="habits")
-        memory.delete(gone)
-        bob.edit(mine, StrReplace("text", "edited"))
-        vault = note(memory, "in the vault", "text", project="vault")
-        remember(memory, "by web", "skills", source="web page")
-        assert len(memory.erase(agent="bob").notes) == 3
-        assert [each.split("/")[0] for each in memory.erase(source="web page").notes] == ["categories"]
-        assert memory.erase(project="vault").notes == (vault,)
-        assert memory.erase(agent="nobody").notes == ()
-        bob.add_project("zq4711asked", str(place.home.parent / "zq4711asked"))
-        bob.add_project("zq4711twice", str(place.home.parent / "zq4711twice"))
-        assert len(memory.erase(agent="bob").notes) == 2
-        assert memory.review(kind="project") == []
-        assert place.holding("zq4711") == []
-        assert [each.title for each in memory.list(limit=0)[0]] == ["mine"]
-        assert place.holding("bob-", "gone", "web page", "in the vault") == []
+def test_a_reminder_made_from_its_text_goes_with_it(place: Place, memory: Memory) -> None:
+    ref = remember(memory, "Pay zq4711vault tomorrow at 3pm", "project")
+    dream.run(memory, 3)
+    assert memory.list(limit=0)[1] == 2
+    assert len(memory.erase(ref).notes) == 2
+    assert place.holding("zq4711vault", "Pay", ref) == []
+
+
+def test_a_memory_moved_by_hand_is_followed_and_reads_of_a_deleted_one_are_forgotten(
+    place: Place, memory: Memory
+) -> None:
+    ref = remember(memory, "of zq4711vault", "skills")
+    memory.tag(ref, ("x",))
+    memory.read(ref)
+    (path,) = (place.home / "categories").rglob("*.md")
+    (place.home / "categories" / "habits").mkdir()
+    path.rename(place.home / "categories" / "habits" / path.name)
+    memory.tag(ref, ("y",))
+    memory.delete(memory.memory_id(ref))
+    assert memory.erase(ref[:8]).remains == ()
+    assert place.holding("zq4711vault", ref[:8]) == []
+
+
+def test_all_notes_of_an_agent_a_project_or_a_source_go(place: Place, memory: Memory) -> None:
+    bob = memory.as_caller("bob")
+    mine = note(memory, "mine", "text")
+    note(bob, "his", "text")
+    moved, gone = remember(bob, "of bob", "skills"), note(bob, "gone", "text")
+    Upkeep(memory).change(memory.memory_id(moved), {}, "upgrade", category="habits")
+    memory.delete(gone)
+    bob.edit(mine, StrReplace("text", "edited"))
+    vault = note(memory, "in the vault", "text", project="vault")
+    remember(memory, "by web", "skills", source="web page")
+    assert len(memory.erase(agent="bob").notes) == 3
+    assert [each.split("/")[0] for each in memory.erase(source="web page").notes] == ["categories"]
+    assert memory.erase(project="vault").notes == (vault,)
+    assert memory.erase(agent="nobody").notes == ()
+    bob.add_project("zq4711asked", str(place.home.parent / "zq4711asked"))
+    bob.add_project("zq4711twice", str(place.home.parent / "zq4711twice"))
+    assert len(memory.erase(agent="bob").notes) == 2
+    assert memory.review(kind="project") == []
+    assert place.holding("zq4711") == []
+    assert [each.title for each in memory.list(limit=0)[0]] == ["mine"]
+    assert place.holding("bob-", "gone", "web page", "in the vault") == []
 
 
 @pytest.mark.parametrize("make", [
@@ -480,42 +477,41 @@ def test_all_notes_of_an_agent_a_project_or_a_source_go(place: Place) -> None:
     lambda memory: entity(memory, "Ann", "[fact] of zq4711vault #t", "more"),
     lambda memory: entity(memory, "Ann", "[fact] of zq4711vault #t", "more", project="lines"),
 ])  # fmt: skip
-def test_one_observation_goes_with_the_older_versions_and_the_note_stays(place: Place, make: Any) -> None:
-    with place.open() as memory:
-        ref = make(memory)
-        memory.sync()
-        (said, _) = memory.observations(tuple(ref.split("/")))
-        with pytest.raises(InvalidInput, match="has no observation"):
-            memory.erase(ref, observation="no such thing")
-        assert memory.erase(ref, observation=said.text).remains == ()
-        assert place.holding("zq4711vault") == []
-        assert "more" in memory.observations(tuple(ref.split("/")))[0].text
+def test_one_observation_goes_with_the_older_versions_and_the_note_stays(
+    place: Place, memory: Memory, make: Any
+) -> None:
+    ref = make(memory)
+    memory.sync()
+    (said, _) = memory.observations(tuple(ref.split("/")))
+    with pytest.raises(InvalidInput, match="has no observation"):
+        memory.erase(ref, observation="no such thing")
+    assert memory.erase(ref, observation=said.text).remains == ()
+    assert place.holding("zq4711vault") == []
+    assert "more" in memory.observations(tuple(ref.split("/")))[0].text
 
 
-def test_a_note_written_since_at_a_former_place_keeps_its_history(place: Place) -> None:
-    with place.open() as memory:
-        file(memory, command="create", path="/memories/plan.md", file_text="of zq4711vault")
-        file(memory, command="rename", old_path="/memories/plan.md", new_path="/memories/later.md")
-        file(memory, command="create", path="/memories/plan.md", file_text="first")
-        file(memory, command="str_replace", path="/memories/plan.md", old_str="first", new_str="second")
-        memory.erase("memories/later.md")
-        assert place.holding("zq4711vault") == []
-        memory.undo(4)
-        assert memory.read("memories/plan.md").content == "first"
+def test_a_note_written_since_at_a_former_place_keeps_its_history(place: Place, memory: Memory) -> None:
+    file(memory, command="create", path="/memories/plan.md", file_text="of zq4711vault")
+    file(memory, command="rename", old_path="/memories/plan.md", new_path="/memories/later.md")
+    file(memory, command="create", path="/memories/plan.md", file_text="first")
+    file(memory, command="str_replace", path="/memories/plan.md", old_str="first", new_str="second")
+    memory.erase("memories/later.md")
+    assert place.holding("zq4711vault") == []
+    memory.undo(4)
+    assert memory.read("memories/plan.md").content == "first"
 
 
-def test_doctor_finds_what_was_left_and_finishes_it(place: Place) -> None:
-    with place.open() as memory:
-        note(memory, "plan", "text")
-        memory.engine.home.history.keep_bytes(b"left by a change that was not made")
-        memory.engine.layout.erasing.write_text(json.dumps(
-            {"last": 1, "places": [["notes", "plan.md", ""]], "files": [], "ids": [], "entities": {}, "rows": []}
-        ))  # fmt: skip
-        found = {each.code: each.level for each in examine(memory)}
-        assert found == {"unfinished_erase": "error", "unreferenced_text": "info"}
-        repair(memory, examine(memory))
-        assert examine(memory) == []
-        assert changes(memory) == {2: "erase"}
+def test_doctor_finds_what_was_left_and_finishes_it(memory: Memory) -> None:
+    note(memory, "plan", "text")
+    memory.engine.home.history.keep_bytes(b"left by a change that was not made")
+    memory.engine.layout.erasing.write_text(json.dumps(
+        {"last": 1, "places": [["notes", "plan.md", ""]], "files": [], "ids": [], "entities": {}, "rows": []}
+    ))  # fmt: skip
+    found = {each.code: each.level for each in examine(memory)}
+    assert found == {"unfinished_erase": "error", "unreferenced_text": "info"}
+    repair(memory, examine(memory))
+    assert examine(memory) == []
+    assert changes(memory) == {2: "erase"}
 
 
 def test_doctor_finds_vectors_of_texts_that_are_gone(place: Place) -> None:

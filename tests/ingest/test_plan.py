@@ -60,7 +60,7 @@ def ground(tmp_path):
 def test_a_file_becomes_an_inbox_memory_that_expires(ground):
     ground.put(a="text #tag")
     assert ground.take() == (1, 0, 0)
-    record = ground.upkeep.record(ground.one("a"))
+    record = ground.memory.read(ground.one("a"), count=False)
     assert (record.phase, record.category, record.scope, record.source) == ("inbox", "inbox", "global", "obsidian")
     assert (record.created, record.updated, record.version) == (MOMENT, MOMENT, 1)
     assert record.expires == MOMENT + timedelta(hours=168)
@@ -80,10 +80,10 @@ def test_new_text_of_a_known_file_updates_its_memory_wherever_it_is(ground):
     ground.memory.tag(info.id, add=["mine"])
     ground.put(a="---\naliases: [Other]\n---\nsecond #new")
     assert ground.take() == (0, 1, 0)
-    record = ground.upkeep.record(ground.memory.memory_id(info.id))
+    record = ground.memory.read(info.id, count=False)
     assert (record.content, record.version, record.category, record.phase) == ("second #new", 2, "skills", "organized")
     assert record.tags == ("obsidian", "old", "mine", "other", "new")
-    assert record.further["aliases"] == ["Other"]
+    assert record.header["aliases"] == ["Other"]
     assert record.created == MOMENT
     assert ground.take() == (0, 0, 1)
 
@@ -195,28 +195,18 @@ def test_other_writers_do_not_hinder_a_run(ground):
     assert plan.apply(ground.memory, plans, known)[0].ingested == 1
 
 
-def test_a_memory_that_changed_since_the_plan_is_left_with_a_warning(ground):
-    ground.put(a="one", b="two")
+def test_a_memory_that_changed_since_the_plan_or_is_locked_is_left_with_a_warning(ground):
+    ground.put(a="one", b="two", c="three")
     ground.take()
-    ground.put(a="1", b="2")
+    ground.upkeep.change(ground.one("c"), {"locked": True}, "test")
+    ground.put(a="1", b="2", c="3")
     plans, known = ground.plan()
     ground.memory.tag(ground.one("a").id, add=["later"])
     ground.memory.delete(ground.one("b").id)
     (done,) = plan.apply(ground.memory, plans, known)
-    assert (done.updated, done.skipped) == (0, 2)
-    assert [each.partition(":")[0] for each in done.warnings] == ["a.md", "b.md"]
-    assert ground.texts() == ["one"]
-
-
-def test_a_locked_memory_is_left_with_a_warning(ground):
-    ground.put(a="one")
-    ground.take()
-    ground.upkeep.change(ground.one("a"), {"locked": True}, "test")
-    ground.put(a="two")
-    plans, known = ground.plan()
-    (done,) = plan.apply(ground.memory, plans, known)
-    assert (done.updated, len(done.warnings)) == (0, 1)
-    assert ground.texts() == ["one"]
+    assert (done.updated, done.skipped) == (0, 3)
+    assert [each.partition(":")[0] for each in done.warnings] == ["a.md", "b.md", "c.md"]
+    assert ground.texts() == ["one", "three"]
 
 
 def test_a_damaged_text_of_the_history_is_passed_over(ground):

@@ -2,20 +2,48 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+import uuid
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from uuid import UUID
+
+import pytest
 
 from commonplace.engine import Memory, open_memory
 from commonplace.engine.upkeep import Upkeep
 from commonplace.index.rows import NoteInfo
 from commonplace.jobs import lifecycle
 from commonplace.jobs.job import Outcome, Plan, Round
+from commonplace.jobs.tick import FACE, Scheduler
 from commonplace.note.compose import Record
-from commonplace.note.model import Draft
+from commonplace.note.model import MEMORY_KEYS, Draft, Note
 
 MOMENT = datetime(2026, 5, 6, 10, 0, tzinfo=UTC)
+ONE, TWO, THREE, FOUR = (str(UUID(f"{n * 8}-{n * 4}-4{n * 3}-8{n * 3}-{n * 12}")) for n in "1234")
+
+
+def tree(home: Path) -> dict[str, bytes]:
+    """Every file outside `.commonplace`, with its bytes."""
+    return {
+        str(path.relative_to(home)): path.read_bytes()
+        for path in sorted(home.rglob("*"))
+        if path.is_file() and ".commonplace" not in path.parts
+    }
+
+
+def further(note: Note) -> dict[str, Any]:
+    """The header keys of a memory's note that not every memory has."""
+    return {key: value for key, value in note.header.items() if key not in MEMORY_KEYS}
+
+
+def same_ids(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the ids of new notes be the same each time, from the first one on."""
+    numbers, version = itertools.count(1), 4 << 76 | 8 << 60
+    monkeypatch.setattr(uuid, "uuid4", lambda: UUID(int=next(numbers) << 96 | version))
+    monkeypatch.setattr("commonplace.ingest.plan.uuid4", uuid.uuid4)
 
 
 class Home:
@@ -28,6 +56,7 @@ class Home:
             (folder / "config.yaml").write_text(config, encoding="utf-8")
         self.memory: Memory = open_memory(folder, clock=lambda: self.now, watch=False)
         self.upkeep = Upkeep(self.memory)
+        self.daemon = Scheduler(self.memory.as_caller(None, FACE))
 
     def job(self, name: str, plan: Plan | None = None, *, dry_run: bool = False) -> Outcome:
         """The outcome of one of the four jobs, or of another plan under its name."""
@@ -59,14 +88,15 @@ class Home:
     def file(self, identity: str) -> Path:
         return self.memory.home / "categories" / self.info(identity).path
 
+    def round(self, *without: str) -> None:
+        """A round of the daemon, without these steps."""
+        for name, step in self.daemon.steps():
+            if name not in without:
+                step()
+
     def tree(self) -> dict[str, bytes]:
-        """Every file outside `.commonplace`, with its bytes."""
-        home = self.memory.home
-        return {
-            str(path.relative_to(home)): path.read_bytes()
-            for path in sorted(home.rglob("*"))
-            if path.is_file() and ".commonplace" not in path.parts
-        }
+        """See `tree`."""
+        return tree(self.memory.home)
 
     def forgotten_undos(self) -> dict[str, bytes]:
         """As `tree`, without what memories remember of actions that were taken back."""

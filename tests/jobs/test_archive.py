@@ -13,11 +13,10 @@ from commonplace.faces import registry as tools
 from commonplace.faces.notes import read_tools
 from commonplace.jobs import dream, lifecycle
 from commonplace.jobs.job import Round
-from commonplace.jobs.tick import FACE, Scheduler
 from commonplace.note.model import BUILT_IN_PROJECTS
 from commonplace.query import Query, memory_query
 from commonplace.transfer.jsonl import exported
-from jobs.homes import Home
+from jobs.homes import ONE, Home
 
 ARCHIVED = memory_query(archived=True)
 
@@ -190,9 +189,7 @@ def test_a_pinned_memory_neither_expires_nor_decays_nor_merges_away(home: Home) 
 
 def rounds(home: Home) -> list[str]:
     """What a round of the daemon archives."""
-    scheduler = Scheduler(home.memory.as_caller(None, FACE))
-    for _, step in scheduler.steps():
-        step()
+    home.round()
     return [each.id for each in home.memory.list(ARCHIVED, limit=0)[0]]
 
 
@@ -216,10 +213,9 @@ def test_the_daemon_leaves_alone_what_a_person_would_miss(
 ) -> None:
     (tmp_path / "a.md").write_text("x")
     further = {key: str(tmp_path) if value == "VAULT" else value for key, value in further.items()}
-    one = "11111111-1111-4111-8111-111111111111"
-    home.put(one, "some words", category, source=source, further=further)
+    home.put(ONE, "some words", category, source=source, further=further)
     home.later(days=31)
-    assert rounds(home) == ([one] if goes else [])
+    assert rounds(home) == ([ONE] if goes else [])
     assert len(home.job("decay").actions) == (0 if goes or "pinned" in further else 1)  # the command is as it was
 
 

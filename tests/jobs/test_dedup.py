@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from itertools import combinations
 
 import pytest
@@ -11,17 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commonplace.jobs.dedup import near_pairs, overlap, plain, plan_duplicates, plan_similar, terms
-from commonplace.jobs.job import LINK, MERGE, MemoryState, after_actions, linked_pairs
+from commonplace.jobs.job import LINK, MERGE, after_actions, linked_pairs
 from commonplace.text.unicode import compared_lines
+from jobs.states import NOW, collections, memory
 
-START = datetime(2026, 5, 7, 10, tzinfo=UTC)
 LONG = "The quarterly report is due at the end of March and goes to the whole board, with all its appendices, at once"
 WORDS = [f"word{n}" for n in range(16)]
-
-
-def memory(id: str, content: str, **more) -> MemoryState:
-    fields = {"id": id, "scope": "global", "content": content, "category": "project", "created": START}
-    return MemoryState(**(fields | more))
 
 
 def ends(actions, verb=MERGE) -> list[tuple[str, str]]:
@@ -34,7 +29,7 @@ def links(actions) -> list[tuple[str, str]]:
 
 
 def test_of_equal_texts_equally_often_read_the_older_stays_then_the_smaller_id():
-    later = START + timedelta(days=1)
+    later = NOW + timedelta(days=1)
     assert ends(plan_duplicates([memory("a", "same", created=later), memory("b", "same")])) == [("a", "b")]
     assert ends(plan_duplicates([memory("b", "same"), memory("a", "same")])) == [("b", "a")]
 
@@ -141,11 +136,11 @@ def test_the_longer_text_stays_even_when_the_shorter_was_read_more_often():
 @pytest.mark.parametrize(
     ("own", "other", "merged"),
     [
-        ({"due_at": START}, {"due_at": START}, True),
-        ({"due_at": START, "repeat": "weekly"}, {"due_at": START, "repeat": "weekly"}, True),
-        ({"due_at": START}, {"due_at": START + timedelta(1)}, False),
-        ({"due_at": START}, {"due_at": START, "repeat": "weekly"}, False),
-        ({"due_at": START}, {"category": "project"}, False),
+        ({"due_at": NOW}, {"due_at": NOW}, True),
+        ({"due_at": NOW, "repeat": "weekly"}, {"due_at": NOW, "repeat": "weekly"}, True),
+        ({"due_at": NOW}, {"due_at": NOW + timedelta(1)}, False),
+        ({"due_at": NOW}, {"due_at": NOW, "repeat": "weekly"}, False),
+        ({"due_at": NOW}, {"category": "project"}, False),
         ({}, {"category": "project"}, False),
     ],
 )
@@ -191,17 +186,9 @@ MEMORIES = st.builds(
     scope=st.sampled_from(["global", "global", "agent:x"]),
     access_count=st.integers(0, 2),
     category=st.sampled_from(["project", "people", "reminders"]),
-    created=st.integers(0, 2).map(lambda days: START + timedelta(days)),
-    due_at=st.sampled_from([None, START]),
+    created=st.integers(0, 2).map(lambda days: NOW + timedelta(days)),
+    due_at=st.sampled_from([None, NOW]),
 )
-
-
-@st.composite
-def collections(draw):
-    found = [replace(each, id=f"{n:02}") for n, each in enumerate(draw(st.lists(MEMORIES, max_size=14)))]
-    ids = st.sampled_from([each.id for each in found]) if found else st.nothing()
-    some = st.lists(ids, max_size=2).map(tuple) if found else st.just(())
-    return [replace(each, links=draw(some), unlinked=draw(some)) for each in found]
 
 
 def holds(one: str, other: str) -> bool:
@@ -219,7 +206,7 @@ def holds(one: str, other: str) -> bool:
 
 
 @settings(max_examples=100)
-@given(collections(), st.randoms(use_true_random=False))
+@given(collections(MEMORIES), st.randoms(use_true_random=False))
 def test_no_line_is_lost_no_survivor_merged_and_a_second_run_has_nothing_to_do(known, chance):
     merges = plan_duplicates(known)
     into = dict(ends(merges))
@@ -234,7 +221,7 @@ def test_no_line_is_lost_no_survivor_merged_and_a_second_run_has_nothing_to_do(k
 
 
 @settings(max_examples=100)
-@given(collections())
+@given(collections(MEMORIES))
 def test_after_a_plan_no_pair_is_left_that_a_slow_reading_of_the_rules_would_merge_or_link(known):
     found = plan_similar(known)
     after = after_actions(known, [each for each in found if each.verb == MERGE])

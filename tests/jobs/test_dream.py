@@ -11,12 +11,7 @@ import pytest
 
 from commonplace.jobs import dream, lifecycle, report
 from contract.language_model import LanguageModel, language_model
-from jobs.homes import MOMENT, Home
-
-ONE = "11111111-1111-4111-8111-111111111111"
-TWO = "22222222-2222-4222-8222-222222222222"
-THREE = "33333333-3333-4333-8333-333333333333"
-FOUR = "44444444-4444-4444-8444-444444444444"
+from jobs.homes import FOUR, MOMENT, ONE, THREE, TWO, Home
 
 
 def done(dreamt: dream.Dream) -> list[tuple[str, str, str | None]]:

@@ -12,10 +12,7 @@ from commonplace.engine import open_memory
 from commonplace.engine.memory_rows import content_of
 from commonplace.index.rows import NoteInfo
 from commonplace.jobs import dream, lifecycle
-from jobs.homes import MOMENT, Home
-
-ONE = "11111111-1111-4111-8111-111111111111"
-TWO = "22222222-2222-4222-8222-222222222222"
+from jobs.homes import MOMENT, ONE, TWO, Home, further
 
 
 def reminders(home: Home) -> list[NoteInfo]:
@@ -34,12 +31,12 @@ def test_a_time_in_a_text_becomes_a_reminder_linked_with_it(home: Home) -> None:
     home.later(hours=1)
     (row,) = deep(home)["reminders"]
     (made,) = reminders(home)
-    record = home.upkeep.record(made)
+    record = home.memory.read(made, count=False)
     assert record.id == row["id"] == str(uuid5(UUID(source), "tomorrow at 3pm"))
     assert (record.content, record.category, record.phase) == ("Pay the tax tomorrow at 3pm", "reminders", "organized")
     assert (record.tags, record.source, record.scope) == (("money", "auto-reminder"), "dream-engine", "agent:x")
     assert (record.created, record.expires) == (home.now, None)
-    assert record.further == {
+    assert further(record) == {
         "due_at": "2026-05-07T15:00:00Z", "due_text": "tomorrow at 3pm", "reminder_of": source
     }  # fmt: skip
     assert (record.links, home.info(source).links) == ((source,), (record.id,))
@@ -48,19 +45,13 @@ def test_a_time_in_a_text_becomes_a_reminder_linked_with_it(home: Home) -> None:
     }  # fmt: skip
 
 
-def test_a_text_is_read_with_its_own_time_of_writing_as_the_clock(home: Home) -> None:
-    home.write("call Bob in 3 days at 9:00", "people")
-    home.later(days=2)
+def test_a_text_of_the_inbox_too_is_read_with_its_own_time_of_writing_as_the_clock(home: Home) -> None:
+    sources = home.write("call Bob in 3 days at 9:00"), home.write("明天下午3点交报告")
+    home.later(hours=20)
     deep(home)
-    assert [each.header["due_at"] for each in reminders(home)] == ["2026-05-09T09:00:00Z"]
-
-
-def test_memories_of_the_inbox_are_read_too_and_so_is_chinese(home: Home) -> None:
-    source = home.write("明天下午3点交报告")
-    deep(home)
-    assert [(each.header["due_at"], each.header["reminder_of"]) for each in reminders(home)] == [
-        ("2026-05-07T15:00:00Z", source)
-    ]
+    assert {each.header["reminder_of"]: each.header["due_at"] for each in reminders(home)} == dict(
+        zip(sources, ("2026-05-09T09:00:00Z", "2026-05-07T15:00:00Z"), strict=True)
+    )
 
 
 def test_a_reminder_holds_the_paragraph_that_names_the_time(home: Home) -> None:

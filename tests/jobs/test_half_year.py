@@ -3,10 +3,8 @@ is archived comes back by one command, and two lives give the same bytes."""
 
 from __future__ import annotations
 
-import itertools
 import shutil
 import tomllib
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -25,6 +23,7 @@ from commonplace.jobs.tick import FACE, Scheduler
 from commonplace.note.model import Draft
 from commonplace.query import memory_query
 from commonplace.serve.daemon import Daemon
+from jobs.homes import same_ids, tree
 
 START = datetime(2026, 5, 1, 8, 0, tzinfo=UTC)
 SET = tomllib.loads((Path(__file__).parent / "data" / "half_year.toml").read_text("utf-8"))
@@ -90,18 +89,11 @@ class Life:
     def text(self, ref: str) -> str:
         return self.memory.read(ref, count=False).content
 
-    def files(self) -> dict[str, bytes]:
-        home = self.memory.home
-        shown = (path for path in sorted(home.rglob("*")) if ".commonplace" not in path.parts)
-        return {str(path.relative_to(home)): path.read_bytes() for path in shown if path.is_file()}
-
 
 @contextmanager
 def a_life(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Life]:
     """A life to be lived in `folder`, whose ids are the same each time."""
-    numbers, version = itertools.count(1), 4 << 76 | 8 << 60
-    monkeypatch.setattr(uuid, "uuid4", lambda: uuid.UUID(int=next(numbers) << 96 | version))
-    monkeypatch.setattr(plan, "uuid4", uuid.uuid4)
+    same_ids(monkeypatch)
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "home").mkdir(parents=True)
     (folder / "home" / "config.yaml").write_text("timezone: UTC\nnotification:\n  method: file\n")
@@ -122,7 +114,7 @@ def test_half_a_year_with_the_daemon_forgets_nothing_a_person_wrote(
     for _ in range(2):
         with a_life(tmp_path / "life", monkeypatch) as life:
             life.live(180)
-            files.append(life.files())
+            files.append(tree(life.memory.home))
             archived = {text for _, _, text in life.archived}
             infos, _ = life.memory.list(memory_query(), limit=0)
             there = {life.text(info.id) for info in infos}

@@ -8,11 +8,8 @@ from pathlib import Path
 import pytest
 
 from commonplace.jobs import job, lifecycle
-from jobs.homes import MOMENT, Home
+from jobs.homes import MOMENT, ONE, THREE, TWO, Home
 
-ONE = "11111111-1111-4111-8111-111111111111"
-TWO = "22222222-2222-4222-8222-222222222222"
-THREE = "33333333-3333-4333-8333-333333333333"
 LONG = "p" * 100
 
 

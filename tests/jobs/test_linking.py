@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import combinations
 
 import pytest
@@ -16,16 +16,10 @@ from commonplace.jobs import linking
 from commonplace.jobs.dedup import plain
 from commonplace.jobs.job import MemoryState, after_actions
 from commonplace.jobs.linking import evidence_pairs, evidence_words, phrases, plan_links
+from jobs.states import NOW, collections, memory
 
-NOW = datetime(2026, 5, 7, 10, tzinfo=UTC)
 LATER = NOW + timedelta(hours=1)
 CATEGORIES = ("people", "project", "lessons", "skills")
-
-
-def memory(id: str, content: str = "", category: str = "project", **more) -> MemoryState:
-    return MemoryState(
-        **({"id": id, "scope": "global", "content": content, "category": category, "created": NOW} | more)
-    )
 
 
 def two(own: dict, other: dict | None = None) -> list[MemoryState]:
@@ -166,13 +160,6 @@ MEMORIES = st.builds(
 )
 
 
-@st.composite
-def collections(draw):
-    found = [replace(each, id=f"{n:02}") for n, each in enumerate(draw(st.lists(MEMORIES, max_size=14)))]
-    some = st.lists(st.sampled_from([each.id for each in found]), max_size=2).map(tuple) if found else st.just(())
-    return [replace(each, links=draw(some), unlinked=draw(some)) for each in found]
-
-
 def by_the_rules(known: list[MemoryState], now: datetime) -> list[tuple[str, str, float]]:
     """All pairs compared, best first under the caps."""
     known = sorted((each for each in known if each.category != "reminders"), key=lambda each: each.id)
@@ -212,7 +199,7 @@ def by_the_rules(known: list[MemoryState], now: datetime) -> list[tuple[str, str
 
 
 @settings(max_examples=150)
-@given(collections(), st.randoms(use_true_random=False))
+@given(collections(MEMORIES), st.randoms(use_true_random=False))
 def test_the_plan_is_that_of_comparing_all_pairs_and_a_second_run_has_none(known, chance):
     links = plan_links(known, NOW)
     assert [(link.id, link.target, points(link.reason)) for link in links] == by_the_rules(known, NOW)

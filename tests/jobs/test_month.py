@@ -3,8 +3,6 @@ the same (contract 001, 5 to 9)."""
 
 from __future__ import annotations
 
-import itertools
-import uuid
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,6 +15,7 @@ from commonplace.jobs import dream, lifecycle
 from commonplace.jobs.tick import FACE, Scheduler
 from commonplace.note.model import Draft
 from commonplace.serve.daemon import Daemon
+from jobs.homes import same_ids, tree
 
 START = datetime(2026, 5, 1, 9, 0, tzinfo=UTC)  # a Friday
 CONFIG = "timezone: UTC\ndaemon:\n  dream: false\n  keep: []\nnotification:\n  method: file\n"
@@ -60,13 +59,6 @@ class Month:
             again = lifecycle.consolidate(self.memory)
             assert all(not outcome.actions for outcome in again), "a second run has nothing to do"
 
-    def files(self):
-        return {
-            str(path.relative_to(self.home)): path.read_bytes()
-            for path in sorted(self.home.rglob("*"))
-            if path.is_file() and ".commonplace" not in path.parts
-        }
-
 
 def live(home):
     """The month. Returns what happened, and what the home holds at its end."""
@@ -101,15 +93,13 @@ def live(home):
             month.events += [(month.day, each.verb, each.category or "") for each in done.actions]
             assert dream.run(month.memory, level).actions == []
         month.until(31)
-        return month.events, month.files()
+        return month.events, tree(month.home)
 
 
 def test_a_month_goes_by_as_the_contract_says_and_twice_the_same(tmp_path, monkeypatch):
     lives = []
-    version = 4 << 76 | 8 << 60
     for name in ("one", "other"):
-        numbers = itertools.count(1)
-        monkeypatch.setattr(uuid, "uuid4", lambda numbers=numbers: uuid.UUID(int=next(numbers) << 96 | version))
+        same_ids(monkeypatch)
         lives.append(live(tmp_path / name))
     assert lives[0] == lives[1]
     events, files = lives[0]

@@ -13,13 +13,10 @@ from commonplace.clock import stamp
 from commonplace.engine.overview import Overview, Pending
 from commonplace.errors import InvalidInput, StorageError
 from commonplace.jobs import reminders
-from commonplace.jobs.tick import Scheduler
-from jobs.homes import MOMENT, Home
+from jobs.homes import FOUR, MOMENT, ONE, THREE, TWO, Home
 
 pytestmark = pytest.mark.promise("001-17.9")
 
-ONE = "11111111-1111-4111-8111-111111111111"
-TWO = "22222222-2222-4222-8222-222222222222"
 DAILY = "FREQ=DAILY;BYHOUR=9;BYMINUTE=0"
 HEAD = "# Pending Reminders\n\n"
 
@@ -179,10 +176,10 @@ def test_a_rule_nobody_can_read_lets_the_reminder_fire_once(home: Home) -> None:
 def test_undated_unreadable_locked_and_other_memories_never_fire(home: Home) -> None:
     home.put(ONE, "buy milk", "reminders")
     remind(home, TWO, "locked", further={"locked": True})
-    third = home.put("33333333-3333-4333-8333-333333333333", "no reminder", further={"due_at": stamp(MOMENT)})
-    fourth = home.put("44444444-4444-4444-8444-444444444444", "odd", "reminders", further={"due_at": "whenever"})
+    home.put(THREE, "no reminder", further={"due_at": stamp(MOMENT)})
+    home.put(FOUR, "odd", "reminders", further={"due_at": "whenever"})
     home.later(days=1)
-    before = {each: home.file(each).read_bytes() for each in (ONE, TWO, third, fourth)}
+    before = {each: home.file(each).read_bytes() for each in (ONE, TWO, THREE, FOUR)}
     assert fire(home) == []
     assert {each: home.file(each).read_bytes() for each in before} == before
     assert pending(home) == f"{HEAD}None.\n"
@@ -220,9 +217,10 @@ def test_the_daemon_fires_and_logs_when_the_desktop_cannot_be_reached(
 ) -> None:
     monkeypatch.setattr(reminders, "show", lambda settings, texts: "notify: notify-send failed: no bus")
     remind(home, ONE, "call Bob")
-    assert dict(Scheduler(home.memory).steps())["notify"]() == 1
+    notify = dict(home.daemon.steps())["notify"]
+    assert notify() == 1
     assert caplog.messages == ["notify: notify-send failed: no bus"]
-    assert dict(Scheduler(home.memory).steps())["notify"]() == 0
+    assert notify() == 0
 
 
 def test_what_could_not_be_listed_does_not_fire_but_the_next_time(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,11 +7,9 @@ import pytest
 from commonplace import errors
 from commonplace.jobs import dream, lifecycle
 from commonplace.jobs.job import SET_BY
-from commonplace.jobs.tick import FACE, Scheduler
 from commonplace.note.model import Draft
-from jobs.homes import Home
+from jobs.homes import ONE, TWO, Home
 
-ONE, TWO = "11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"
 UNSURE = "zxcv qwer"
 
 
@@ -70,9 +68,7 @@ def test_a_category_the_owner_chooses_is_learned_from(home: Home) -> None:
 def test_the_daemon_leaves_in_the_inbox_what_would_be_asked(home: Home) -> None:
     sure, unsure = home.write("lesson: never force push"), home.write(UNSURE)
     home.later(hours=3)
-    daemon = Scheduler(home.memory.as_caller(None, FACE))
-    for _, step in daemon.steps():
-        step()
+    home.round()
     assert (home.category(sure), home.category(unsure)) == ("lessons", "inbox")
     assert kinds(home) == ["category"]
     assert [each.id for each in dream.run(home.memory, 1).actions] == [unsure]
@@ -87,12 +83,9 @@ def test_the_daemon_leaves_what_is_often_read_in_the_inbox_until_its_category_is
     for _ in range(3):
         home.memory.read(unsure)
         home.memory.read(sure)
-    daemon = Scheduler(home.memory.as_caller(None, FACE))
     for days in (0, 30):
         home.later(days=days)
-        for name, step in daemon.steps():
-            if name != "dream":
-                step()
+        home.round("dream")
     assert (home.category(unsure), home.category(sure)) == ("inbox", "lessons")
     assert home.ids() == {unsure, sure}
     assert home.info(unread).phase == "archived"

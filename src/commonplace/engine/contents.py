@@ -156,11 +156,6 @@ class Contents:
         with self.engine.access.locked() as log:
             return log.lines(log.counts, log.used)
 
-    @verb
-    def change(self, number: int) -> Change | None:
-        """The change of this number, None when the history does not go back so far."""
-        return next((each for each in self.changes(number - 1) if each.number == number), None)
-
 
 def is_kept_name(project: str, name: str) -> bool:
     """Whether a file or folder of this name in a project of the home is part of a copy. Of hidden ones these are the

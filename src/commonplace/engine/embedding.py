@@ -19,7 +19,7 @@ from commonplace.store.layout import Layout
 if TYPE_CHECKING:
     from commonplace.config import Settings
     from commonplace.index.search.ranking import Nearness
-    from commonplace.index.vectors.nearest import EmbeddingCounts, KnownTexts, VectorHit, Vectors
+    from commonplace.index.vectors.nearest import EmbeddingCounts, KnownTexts, Vectors
 
 AT_ONCE, CHARACTERS = 8, 2_000
 """Passages, and characters of them, embedded at once while others call: a tenth of a second on one core, which the
@@ -87,20 +87,6 @@ class Embedding:
         """The model's name."""
         return None if (vectors := self.vectors) is None else vectors.identity.name
 
-    @verb
-    def nearest(self, text: str, most: int = 50, rows: Collection[int] | None = None) -> list[VectorHit]:
-        """The passages whose meaning is nearest to `text`, of those the caller may see; [] without a model. `rows`: of
-        these notes only. See `Vectors.nearest`."""
-        vectors = self.vectors
-        if vectors is None:
-            return []
-        self.engine.fresh()
-        try:
-            return vectors.nearest(text, most, viewer=self.memory.agent, rows=rows)
-        except NoModel as error:
-            self._give_up(error)
-            return []
-
     @property
     def nearness(self) -> Nearness | None:
         """How near notes are to a question, for the ranking; None without a model or before anything is embedded."""
@@ -136,10 +122,11 @@ class Embedding:
             return 0
         from commonplace.index.vectors.store import locked
 
-        folder, end, done, total, anew = self.engine.layout.vectors, time.monotonic() + seconds, 0, 0, thorough
+        folder, done, total, anew = self.engine.layout.vectors, 0, 0, thorough
         try:
             make_private(folder)
             with locked(folder / "embedding", wait=thorough) as free:
+                end = time.monotonic() + seconds
                 while free and not stop():
                     while self._part(vectors, anew) and not stop() and time.monotonic() < end:
                         anew = False

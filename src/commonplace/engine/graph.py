@@ -12,7 +12,6 @@ from commonplace.clock import microseconds
 from commonplace.engine.engine import verb
 from commonplace.engine.entities import AmbiguousEntity, Entity, EntityKey, GraphRelation, NoEntity
 from commonplace.engine.graph_verbs import MAX_RANKED, Graph, GraphEdits, T
-from commonplace.engine.reading import ReadVerbs
 from commonplace.engine.transaction import Transaction
 from commonplace.engine.writing import editable, read_unlocked
 from commonplace.errors import CommonplaceError, InvalidInput
@@ -37,10 +36,6 @@ class NoteGraph(Graph):
     project = PROJECT
     makes_sources = True
     """Whether a name with relations that is no entity gets a placeholder, where they live."""
-
-    def __init__(self, session: ReadVerbs):
-        super().__init__(session)
-        self._index = session.engine.index
 
     @verb
     def keys(self) -> list[EntityKey]:
@@ -308,8 +303,9 @@ def key_of(row: EntityRow) -> EntityKey:
 def _header_keys(more: dict[str, Any]) -> dict[str, Any]:
     """Unknown keys of an entity as keys of its header; one that means something here stands below `fields`."""
     meaning = {key: value for key, value in more.items() if key in _OWN_KEYS}
-    others = {key: value for key, value in more.items() if key not in _OWN_KEYS}
-    return others | {"fields": meaning} if meaning else others
+    if not meaning:
+        return more
+    return {key: value for key, value in more.items() if key not in _OWN_KEYS} | {"fields": meaning}
 
 
 def _unknown_keys(header: dict[str, Any]) -> dict[str, Any]:

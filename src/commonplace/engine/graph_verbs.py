@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeVar
 from commonplace.engine.engine import Engine, verb
 from commonplace.engine.entities import Entity, EntityKey, GraphRelation, NoEntity
 from commonplace.engine.reading import ReadVerbs
+from commonplace.index.index import Index
 from commonplace.store.inplace.graph_lines import entity_line, relation_line
 
 T = TypeVar("T")
@@ -36,10 +37,12 @@ class Graph(Protocol):
 
     session: ReadVerbs
     engine: Engine
+    _index: Index
 
     def __init__(self, session: ReadVerbs):
         self.session = session
         self.engine = session.engine
+        self._index = session.engine.index
 
     def keys(self) -> list[EntityKey]:
         """Every entity, in order."""

@@ -10,7 +10,7 @@ import errno
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -108,7 +108,7 @@ class JsonEntries(Entries):
             for each in old:
                 row |= {name: kept for name, kept in each.items() if name not in _KNOWN}
             replace_rows([*(each for each in content.rows if not _is(each, stem, namespace, key)), row])
-            self._forget(stem, [*old, row])
+            self.engine.access.restart(*(self._folder.name(each, stem) for each in (*old, row)))
             return self._entry(row, stem, content)
 
     def _find(self, namespace: str, key: str) -> Entry:
@@ -249,12 +249,9 @@ class JsonEntries(Entries):
             meant = dict.fromkeys([n for n, row in enumerate(rows) if is_meant(row)][:most])
             if meant:
                 replace_rows([row for n, row in enumerate(rows) if n not in meant])
-                self._forget(stem, [rows[n] for n in meant])
+                # A new row with the key starts at zero.
+                self.engine.access.restart(*(self._folder.name(rows[n], stem) for n in meant))
         return len(meant)
-
-    def _forget(self, stem: str, rows: Sequence[Row]) -> None:
-        """Drop the counts of removed rows, so that a new row with the key starts at zero."""
-        self.engine.access.restart(*(self._folder.name(row, stem) for row in rows))
 
     def _is_past(self, row: Row) -> bool:
         expires = _moment(row.get("expires_at"))

@@ -49,8 +49,9 @@ class Overview:
         """The whole file, at most 200 lines."""
         engine = self.engine
         engine.fresh()
-        most, now = engine.settings.per_category, engine.clock().astimezone(engine.settings.zone)
-        found = {each.category: each for each in engine.index.notes.sections(most, engine.access.counts(), now)}
+        most, zone = engine.settings.per_category, engine.settings.zone
+        every = engine.index.notes.sections(most, engine.access.counts(), engine.clock().astimezone(zone))
+        found = {each.category: each for each in every}
         total, inbox = sum(each.total for each in found.values()), sum(each.inbox for each in found.values())
         lines = [
             "# Memory Index", "",
@@ -63,7 +64,7 @@ class Overview:
             lines += ["", f"## {category} ({section.total})", ""]
             if category == REMINDERS:
                 waiting = self._waiting()
-                when = (f"{due.astimezone(now.tzinfo):%Y-%m-%d %H:%M}" if due else "no date" for _, due in waiting)
+                when = (f"{due.astimezone(zone):%Y-%m-%d %H:%M}" if due else "no date" for _, due in waiting)
                 lines += [self._line(info, f"{time} ") for (info, _), time in zip(waiting[:most], when, strict=False)]
                 left, more = len(waiting) - most, "memory remind --list"
             else:

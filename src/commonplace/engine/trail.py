@@ -58,8 +58,14 @@ class Trail:
                 if at not in gone and (is_partner or self._is_named(each)):
                     gone.add(at)
                     self._enter((each.project, each.path, each.root))
-            for at in gone:
-                self._keep_text(change.files[at])
+            for at in gone:  # remember the version's text, and by which ids it is named
+                each = change.files[at]
+                if (data := self._kept(each.old)) is not None:
+                    self.texts.append(data)
+                    note = self._engine.parse(each.project, each.path, as_file(data))
+                    found = {note.id, *id_list(note.header.get("merged"))} if note is not None and note.own_id else ()
+                    self.ids.update(found)
+                    self._heads.update(id[:8] for id in found)
             left = [None if at in gone else self._without_entities(each) for at, each in enumerate(change.files)]
             if left != change.files:
                 self.files[change.number] = left
@@ -102,17 +108,6 @@ class Trail:
         note = self._engine.parse(each.project, each.path, as_file(data)) if data is not None else None
         return note is not None and note.own_id and note.id in self.ids
 
-    def _keep_text(self, each: Touched) -> None:
-        """Remember a version's text, and by which ids it is named."""
-        data = self._kept(each.old)
-        if data is not None:
-            self.texts.append(data)
-            note = self._engine.parse(each.project, each.path, as_file(data))
-            if note is not None and note.own_id:
-                found = {note.id, *id_list(note.header.get("merged"))}
-                self.ids |= found
-                self._heads |= {each[:8] for each in found}
-
     def _kept(self, digest: str | None) -> bytes | None:
         try:
             return self._history.text(digest, "") if digest else None
@@ -143,7 +138,8 @@ class Trail:
         """The names of folders that went with the notes go, too."""
         above = {(project, path[:at], root) for project, path, root in self._every if project != CATEGORY_PROJECT
                  for at, sign in enumerate(path) if sign == "/"}  # fmt: skip
-        gone = {each for each in above if not os.path.isdir(os.path.join(_root(self._engine, each), each[1]))}
+        roots = {each: each[2] or own_root(self._engine, each[0]) or "" for each in above}
+        gone = {each for each, root in roots.items() if not os.path.isdir(os.path.join(root, each[1]))}
         for change in self._history.changes() if gone else ():
             left = self.files.get(change.number, [*change.files])
             for at, each in enumerate(change.files):
@@ -157,25 +153,25 @@ class Trail:
     def rewritten(self, moment: str) -> list[Change]:
         """All changes, the oldest first, without the notes: one that was about nothing else leaves its number, and
         `moment`."""
-        changes = [self._rewritten(each, moment) for each in self._history.changes(origins=True)]
-        return changes[::-1]
-
-    def _rewritten(self, change: Change, moment: str) -> Change:
-        if change.verb == ORIGINS:
-            return replace(change, files=[f for f in change.files if (f.project, f.path, f.root) not in self._every])
-        steps = self.files.get(change.number)
-        if steps is None:
-            return change
-        left = [each for each in steps if each is not None]
-        if all(each.do in ("mkdir", "rmdir") for each in left):
-            return Change(change.number, moment, ERASE, "", "", None, None, [], change.undoes)
-        gone = {(each.project, path) for each, now in zip(change.files, steps, strict=True) if now is None
-                for path in (each.path, each.to)}  # fmt: skip
-        if (change.project, change.path) in gone:
-            about = next(each for each in left if each.do not in ("mkdir", "rmdir"))
-            change = replace(change, project=about.project, path=about.to or about.path)
-        erased = sum(now != each and not _is_folder(each) for each, now in zip(change.files, steps, strict=True))
-        return replace(change, files=left, details={"erased": erased})
+        found = []
+        for change in self._history.changes(origins=True):
+            steps = self.files.get(change.number)
+            left = [each for each in steps or () if each is not None]
+            if change.verb == ORIGINS:
+                files = [each for each in change.files if (each.project, each.path, each.root) not in self._every]
+                change = replace(change, files=files)
+            elif steps is not None and all(each.do in ("mkdir", "rmdir") for each in left):
+                change = Change(change.number, moment, ERASE, "", "", None, None, [], change.undoes)
+            elif steps is not None:
+                pairs = [*zip(change.files, steps, strict=True)]
+                gone = {(each.project, path) for each, now in pairs if now is None for path in (each.path, each.to)}
+                if (change.project, change.path) in gone:
+                    about = next(each for each in left if each.do not in ("mkdir", "rmdir"))
+                    change = replace(change, project=about.project, path=about.to or about.path)
+                erased = sum(now != each and not _is_folder(each) for each, now in pairs)
+                change = replace(change, files=left, details={"erased": erased})
+            found.append(change)
+        return found[::-1]
 
 
 def written_by(engine: Engine, agent: str) -> Collection[Location]:
@@ -201,10 +197,6 @@ def _is_folder(each: Touched) -> bool:
 
 def _is_below(place: Location, folder: Location) -> bool:
     return (place[0], place[2]) == (folder[0], folder[2]) and place[1].startswith(f"{folder[1]}/")
-
-
-def _root(engine: Engine, place: Location) -> str:
-    return place[2] or own_root(engine, place[0]) or ""
 
 
 def _names(line: bytes, names: Collection[str]) -> bool:

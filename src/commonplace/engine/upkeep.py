@@ -65,33 +65,19 @@ class Upkeep:
         }
 
     @verb
-    def record(self, info: NoteInfo) -> Record:
-        """The memory as it is on disk now, with all its keys. Raises NotFound, NotText."""
-        file = self.engine.store(info.project).read(info.path)
-        return Record.of(self.memory.as_indexed(self.memory.parse(info.project, info.path, file)))
-
-    @verb
     def state(self) -> tuple[int, ...]:
         """A value that is another one after any change of a note, by whatever program, or a counted read."""
         self.engine.fresh()
         return *self._index.version(), *self.engine.access.stamp()
 
     @verb
-    def put(self, records: Sequence[Record], verb: str, *, both_ways: bool = False) -> None:
+    def put(self, records: Sequence[Record], verb: str) -> None:
         """Store records as one change; one whose id a memory has takes its place, the old text goes to the history.
-        With `both_ways` the memories a record links to gain the link back. Raises InvalidInput, Locked."""
+        Raises InvalidInput, Locked."""
         taken: set[str] = set()
         with self.memory.change(verb) as change:
             for record in records:
                 self._put_record(change, record, self._known(record.id), taken)
-            own, gained = {record.id for record in records}, dict[str, list[str]]()
-            for record in records if both_ways else ():
-                for target in record.links:
-                    gained.setdefault(target, []).append(record.id)
-            for target in (each for each in gained if each not in own):
-                info = self._known(target)
-                if info is not None and (new := [each for each in gained[target] if each not in info.links]):
-                    writing.set_keys(self.memory, change, info, {"links": [*info.links, *new]})
 
     def _known(self, identity: str) -> NoteInfo | None:
         found = self._index.notes.with_ids([identity], MEMORY_PROJECTS)
@@ -226,9 +212,9 @@ class Upkeep:
         return {id: datetime.fromtimestamp(second, UTC) for id, second in self.engine.access.used().items()}
 
     @verb
-    def link(self, a: NoteInfo, b: NoteInfo, verb: str = "link") -> list[NoteInfo]:
+    def link(self, a: NoteInfo, b: NoteInfo) -> list[NoteInfo]:
         """Link two memories both ways; returns those written. Raises Conflict, Locked, NotFound."""
-        with self.memory.change(verb, (CATEGORY_PROJECT, a.path), fresh=False) as change:
+        with self.memory.change("link", (CATEGORY_PROJECT, a.path), fresh=False) as change:
             for info, other in ((a, b), (b, a)):
                 self._as_read(info)
                 if other.id not in info.links:

@@ -16,7 +16,7 @@ from itertools import chain, combinations, pairwise
 from operator import add
 from sys import intern
 
-from commonplace.jobs.job import LINK, MERGE, Action, MemoryState, after_actions, linked_pairs
+from commonplace.jobs.job import DREAM, LINK, MERGE, Action, MemoryState, after_actions, linked_pairs
 from commonplace.note.reminder import CATEGORY as REMINDERS
 from commonplace.text.tokens import is_cjk, stop_words, tokens
 from commonplace.text.unicode import compared_lines
@@ -128,7 +128,7 @@ def plan_duplicates(memories: Sequence[MemoryState], job: str = "consolidate") -
     return actions
 
 
-def plan_similar(memories: Sequence[MemoryState], job: str = "dream") -> list[Action]:
+def plan_similar(memories: Sequence[MemoryState]) -> list[Action]:
     """The merges of `plan_duplicates`, then the links of dream level 2.
 
     Linked are memories of one block that are *similar* (reason `similar 0.86`): at least 5 terms each, which overlap by
@@ -136,7 +136,7 @@ def plan_similar(memories: Sequence[MemoryState], job: str = "dream") -> list[Ac
     unlinked before. No memory gets more than MOST_LINKS links to similar ones in all. Links are those to make after
     the merges, best first; the plan does not depend on the order of `memories`.
     """
-    merges = plan_duplicates(memories, job)
+    merges = plan_duplicates(memories, DREAM)
     left = after_actions(memories, merges)
     found = {each.id: terms(plain(each.content)) for each in left}
     groups = _grouped(each for each in left if len(found[each.id]) >= FEWEST_TERMS)
@@ -145,7 +145,7 @@ def plan_similar(memories: Sequence[MemoryState], job: str = "dream") -> list[Ac
     pairs = [("similar", -score, a, b) for score, a, b in links]
     pairs += [("near", score, a, b) for score, a, b in near_pairs(left) if (a, b) not in made]
     paths = {each.id: each.path for each in left}
-    return merges + [Action(job, LINK, a, f"{how} {score:.2f}", paths[a], target=b) for how, score, a, b in pairs]
+    return merges + [Action(DREAM, LINK, a, f"{how} {score:.2f}", paths[a], target=b) for how, score, a, b in pairs]
 
 
 def overlap(a: frozenset[str], b: frozenset[str]) -> float:
@@ -170,12 +170,7 @@ _CLAUSE = 3  # words of the shorter part of a text that says its parts in the ot
 
 
 _Said = tuple[tuple[str, ...], frozenset[str]]
-
-
-def _said(low: str) -> _Said:
-    """The words of a plain text in order (a Han character is one), and those that carry its content, cut short."""
-    every = tuple(part for word in tokens(low) for part in (word if is_cjk(word) else (word,)))
-    return every, frozenset(map(_content, every)) - {""}
+"""The words of a plain text in order (a Han character is one), and those that carry its content, cut short."""
 
 
 def _content(word: str) -> str:
@@ -219,7 +214,11 @@ def near_pairs(memories: Sequence[MemoryState], *, linked: bool = False) -> list
     found: list[tuple[float, str, str]] = []
     for group in _grouped(each for each in memories if each.category != REMINDERS):
         closed = linked_pairs(group, "unlinked") | (set() if linked else linked_pairs(group))
-        said = [_said(plain(each.content)) for each in group]
+        said: list[_Said] = []
+        for each in group:
+            parts = (word if is_cjk(word) else (word,) for word in tokens(plain(each.content)))
+            spoken = tuple(chain.from_iterable(parts))
+            said.append((spoken, frozenset(map(_content, spoken)) - {""}))
         with_word = defaultdict[str, list[int]](list)
         for at, (every, content) in enumerate(said):
             keys = content | {f"{one}{two}" for one, two in pairwise(every) if is_cjk(one) and is_cjk(two)}

@@ -23,7 +23,7 @@ from commonplace.errors import InvalidInput
 from commonplace.jobs import reminders, report
 from commonplace.jobs.classify import Classifier
 from commonplace.jobs.dedup import plain, plan_similar, terms
-from commonplace.jobs.job import LINK, Action, MemoryState, Outcome, Round, linked_pairs
+from commonplace.jobs.job import DREAM, LINK, Action, MemoryState, Outcome, Round, linked_pairs
 from commonplace.jobs.lifecycle import organize
 from commonplace.jobs.linking import MOST_LINKS, MOST_LINKS_PER_RUN, plan_links
 from commonplace.llm import Endpoint, NoAnswer
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-NAME = "dream"
 LEVELS = (1, 2, 3)
 CHOICES = tuple(name for name in CATEGORIES if name not in (INBOX, REMINDERS))
 """The categories a language model may choose."""
@@ -91,19 +90,19 @@ def run(
         for one in memory.resolve_links(dry_run=True).actions:
             a, b = by_id.get(one.source), by_id.get(one.target)
             if a is not None and b is not None and a is not b and not (a.id in b.links and b.id in a.links):
-                found.setdefault(frozenset((a.id, b.id)), Action(NAME, LINK, a.id, one.reason, a.path, target=b.id))
+                found.setdefault(frozenset((a.id, b.id)), Action(DREAM, LINK, a.id, one.reason, a.path, target=b.id))
         return list(found.values())
 
     def cross(memories: Sequence[MemoryState], _: Settings, now: datetime) -> list[Action]:
         """An endpoint may add links for what this dream took out of the inbox, so a second asks for nothing."""
         compared = _without_copies(memories)
-        links = plan_links(compared, now, NAME)
+        links = plan_links(compared, now)
         return links + proposed_links(endpoint, compared, {each.id for each in outcomes[0].actions}, links)
 
     turn = Round(memory, dry_run=dry_run, stop=stop, progress=progress)
     outcomes = [turn.run("classify", partial(_classify, endpoint=endpoint if level == 3 else None, careful=careful))]
     if level >= 2:
-        outcomes.append(turn.run("similar", lambda memories, *_: plan_similar(_without_copies(memories), NAME)))
+        outcomes.append(turn.run("similar", lambda memories, *_: plan_similar(_without_copies(memories))))
         outcomes.append(turn.run("wikilinks", wikilinks))
     skipped: list[reminders.Skipped] = []
     if level == 3:
@@ -127,7 +126,7 @@ def _classify(
     may say those the table cannot."""
     inbox = [each for each in memories if each.phase == INBOX]
     classifier = Classifier(settings, memories if inbox else ())
-    planned = {each.id: organize(NAME, "classify", each, classifier) for each in inbox}
+    planned = {each.id: organize(DREAM, "classify", each, classifier) for each in inbox}
     unsure = [each for each in inbox if each.category == INBOX and not planned[each.id].words]
     proposed = proposed_categories(endpoint, unsure)
     if careful:
@@ -158,7 +157,7 @@ def proposed_categories(endpoint: Endpoint | None, unsure: Sequence[MemoryState]
         part = {each.id: each for each in unsure[at : min(at + PER_REQUEST, MOST_ASKED)]}
         for id, category in (_ask(endpoint, "dream-categories.md", part.values(), checked) or {}).items():
             reason = f"{category} (the language model's choice)"
-            found[id] = Action(NAME, "classify", id, reason, part[id].path, category)
+            found[id] = Action(DREAM, "classify", id, reason, part[id].path, category)
     return found
 
 
@@ -196,13 +195,18 @@ def proposed_links(
     counts = Counter(end for each in made for end in (each.id, each.target))
     found: list[Action] = []
     for scope in sorted({each.scope for each in may if each.id in fresh}):
-        shown = _shown([each for each in may if each.scope == scope], fresh)
+        new = [each for each in may if each.scope == scope and each.id in fresh][:PER_REQUEST]
+        words = set[str]().union(*(terms(plain(each.content)) for each in new))
+        old = [each for each in may if each.scope == scope and each.id not in fresh]
+        shared = {each.id: len(words & terms(plain(each.content))) for each in old}
+        old = sorted((each for each in old if shared[each.id]), key=lambda each: (-shared[each.id], each.id))
+        shown = [*new, *old[:MOST_SHOWN]]
         for a, b, reason in _ask(endpoint, "dream-links.md", shown, checked) or ():
             is_full = max(counts[a], counts[b]) >= MOST_LINKS or len(made) + len(found) >= MOST_LINKS_PER_RUN
             if frozenset((a, b)) not in closed and not is_full:
                 closed.add(frozenset((a, b)))
                 counts.update((a, b))
-                found.append(Action(NAME, LINK, a, reason, states[a].path, target=b))
+                found.append(Action(DREAM, LINK, a, reason, states[a].path, target=b))
     return found
 
 
@@ -215,11 +219,3 @@ def _ask(endpoint: Endpoint, prompt: str, memories: Iterable[MemoryState], read:
         return endpoint.ask(system.substitute(categories=", ".join(CHOICES)), asked, read)
     except NoAnswer:
         return None
-
-
-def _shown(memories: Sequence[MemoryState], fresh: set[str]) -> list[MemoryState]:
-    new = [each for each in memories if each.id in fresh][:PER_REQUEST]
-    words = set[str]().union(*(terms(plain(each.content)) for each in new))
-    shared = {each.id: len(words & terms(plain(each.content))) for each in memories if each.id not in fresh}
-    old = [each for each in memories if shared.get(each.id)]
-    return [*new, *sorted(old, key=lambda each: (-shared[each.id], each.id))[:MOST_SHOWN]]

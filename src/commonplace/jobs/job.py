@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from commonplace.clock import parse_stamp
 from commonplace.engine.memory_rows import contents
 from commonplace.engine.upkeep import Upkeep
+from commonplace.engine.writing import id_list
 from commonplace.errors import CommonplaceError, Conflict, Exists, Locked, NotFound, NotText, internal_sentence
 from commonplace.note.frontmatter import REMOVE
 from commonplace.note.model import CATEGORY_PROJECT, INBOX, ORGANIZED
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from commonplace.index.rows import NoteInfo
     from commonplace.note.compose import Record
 
-MERGE, LINK, REMIND = "merge", "link", "remind"
+MERGE, LINK, REMIND, DREAM = "merge", "link", "remind", "dream"
 REMINDED = "reminded"
 """Header key of a memory: the ids of the reminders made from its text, so that none is made twice."""
 SET_BY, OWNER = "category_by", "owner"
@@ -80,7 +81,7 @@ class MemoryState:
             updated=parse_stamp(info.updated) if info.updated else None,
             expires=parse_stamp(info.expires) if info.expires else None,
             due_at=due, repeat=repeat, tags=info.tags, links=info.links,
-            unlinked=texts(info.header.get("unlinked")), merged=texts(info.header.get("merged")),
+            unlinked=tuple(id_list(info.header.get("unlinked"))), merged=tuple(id_list(info.header.get("merged"))),
             used=used, targets=targets, info=info,
         )  # fmt: skip
 
@@ -96,7 +97,7 @@ class MemoryState:
 
     def is_kept_from(self, *verbs: str) -> bool:
         """Whether a person took such an action on it back; of a pair `verb:ID` with the other's id."""
-        return not {*verbs}.isdisjoint(texts(self.header.get("kept_from")))
+        return not {*verbs}.isdisjoint(id_list(self.header.get("kept_from")))
 
     @property
     def path(self) -> str:
@@ -114,14 +115,16 @@ class MemoryState:
         return (*until, self.due_at, self.repeat) if self.category == REMINDERS else until
 
 
-def states_of(memory: Memory, infos: Sequence[NoteInfo]) -> list[MemoryState]:
-    """These memories as the index has them."""
-    return [MemoryState.of(*each) for each in zip(infos, contents(memory, infos), strict=True)]
-
-
-def texts(value: Any) -> tuple[str, ...]:
-    """The items of a header's list as texts; () for anything else."""
-    return tuple(str(each) for each in value) if isinstance(value, list) else ()
+def states_of(
+    memory: Memory, infos: Sequence[NoteInfo], targets: Mapping[int, tuple[str, ...]] | None = None,
+    uses: Mapping[str, datetime] | None = None,
+) -> list[MemoryState]:  # fmt: skip
+    """These memories as the index has them, with the `targets` of their wikilinks by row, and `uses` of them by id."""
+    links, used = targets or {}, uses or {}
+    return [
+        MemoryState.of(info, content, links.get(info.row, ()), used.get(info.id))
+        for info, content in zip(infos, contents(memory, infos), strict=True)
+    ]
 
 
 def merged_into(survivor: MemoryState, others: Iterable[MemoryState]) -> MemoryState:
@@ -246,11 +249,7 @@ class Round:
             files = Counter(info.id for info in every)
             infos = [info for info in every if not info.locked and files[info.id] == 1]
             self._excluded = {info.category or "" for info in every if info.locked or files[info.id] > 1}
-            targets, uses = self.upkeep.targets(infos), self.upkeep.uses()
-            self._memories = [
-                MemoryState.of(info, content, targets[info.row], uses.get(info.id))
-                for info, content in zip(infos, contents(self.memory, infos), strict=True)
-            ]
+            self._memories = states_of(self.memory, infos, self.upkeep.targets(infos), self.upkeep.uses())
         return self._memories
 
     @property
@@ -266,7 +265,7 @@ class Round:
         self.memory.run = 0
         try:
             states = {each.id: each for each in self.memories}
-            actions = list(_wanted(plan(self.memories, self.memory.settings, self.now), states))
+            actions = list(_not_taken_back(plan(self.memories, self.memory.settings, self.now), states))
             if self.dry_run:
                 self._memories = after_actions(self.memories, actions, self.now)
                 return Outcome(job, tuple(actions))
@@ -293,16 +292,11 @@ class Round:
         return Outcome(job, tuple(done), skipped)
 
 
-def _wanted(actions: Iterable[Action], states: Mapping[str, MemoryState]) -> Iterator[Action]:
-    """The actions but for those a person does not want: what they concern is pinned, or it was taken back once."""
+def _not_taken_back(actions: Iterable[Action], states: Mapping[str, MemoryState]) -> Iterator[Action]:
+    """The actions but for those a person took back once."""
     joined = {id: [id, *state.merged] for id, state in states.items()}  # what a memory is made of, once they are done
     for action in actions:
-        memory = states.get((action.target if action.verb == REMIND else action.id) or "")
-        if memory is None:
-            yield action
-            continue
-        if memory.is_pinned and action.verb in (*_REMOVING, MERGE):
-            continue
+        memory = states[(action.target if action.verb == REMIND else action.id) or ""]
         if action.verb in (MERGE, LINK):
             ours, theirs = joined[memory.id], joined.get(action.target or "", [])
             if any(states[id].is_kept_from(*(f"{action.verb}:{other}" for other in others))
@@ -319,7 +313,7 @@ def apply(upkeep: Upkeep, action: Action, info: NoteInfo | None, other: NoteInfo
     """Carry out one action on the memory `info` (and `other`, its target): one change, which `undo` takes back. Returns
     the memories it wrote. Raises what `_CHANGED_MEANWHILE` names when they are not as given, or there are none."""
     if action.verb == REMIND and action.record is not None and other is not None:
-        reminded = [*texts(other.header.get(REMINDED)), action.id]
+        reminded = [*id_list(other.header.get(REMINDED)), action.id]
         return upkeep.derive(other, action.record, {REMINDED: reminded}, REMIND)
     if info is None or (action.target is not None and other is None):
         raise NotFound(action.id, CATEGORY_PROJECT)

@@ -31,8 +31,8 @@ def plan_expire(
     """Memories of the inbox whose `expires_at` is before `now` go to the archive, into the category they belong to.
     `careful`: but for what the daemon leaves alone."""
     expired = [
-        (each, each.expires) for each in _expiring(memories)
-        if each.expires is not None and each.expires < now and not (careful and _is_left_alone(each, settings))
+        (each, at) for each, at in _expiring(memories)
+        if at < now and not (careful and _is_left_alone(each, settings))
     ]  # fmt: skip
     classifier = Classifier(settings, memories if expired else ())
     return [
@@ -41,11 +41,11 @@ def plan_expire(
     ]
 
 
-def _expiring(memories: Sequence[MemoryState]) -> Iterator[MemoryState]:
+def _expiring(memories: Sequence[MemoryState]) -> Iterator[tuple[MemoryState, datetime]]:
+    """The memories of the inbox that nobody keeps, and when they expire."""
     for each in memories:
-        is_kept = each.is_pinned or each.is_kept_from("expire")
-        if each.phase == INBOX and each.expires is not None and not is_kept:
-            yield each
+        if each.phase == INBOX and each.expires is not None and not (each.is_pinned or each.is_kept_from("expire")):
+            yield each, each.expires
 
 
 def plan_decay(
@@ -166,15 +166,10 @@ def _category(memory: MemoryState, classifier: Classifier) -> str:
     return classifier.choose(memory).category if memory.category == INBOX else memory.category
 
 
-JOBS: dict[str, Plan] = {
-    "expire": plan_expire,
-    "decay": plan_decay,
-    "upgrade": plan_upgrade,
-    "consolidate": lambda memories, settings, now: plan_duplicates(memories),
-}
+_SORTING = {"expire": plan_expire, "decay": plan_decay, "upgrade": plan_upgrade}
+JOBS: dict[str, Plan] = {**_SORTING, "consolidate": lambda memories, settings, now: plan_duplicates(memories)}
 """The four jobs in their order."""
-_CAREFUL = {"expire": plan_expire, "decay": plan_decay, "upgrade": plan_upgrade}
-ROUND = JOBS | {name: partial(plan, careful=True) for name, plan in _CAREFUL.items()}
+ROUND = JOBS | {name: partial(plan, careful=True) for name, plan in _SORTING.items()}
 """The same as the daemon does them (contract 001, 18.4)."""
 
 
@@ -189,7 +184,7 @@ def decay(memory: Memory, *, dry_run: bool = False) -> list[Action]:
 def next_due(memories: Sequence[MemoryState], settings: Settings) -> datetime | None:
     """The moment after which the daemon's jobs have something to do, if they have nothing to do now and no memory
     changes until then (`Upkeep.state` tells); None: never."""
-    moments = [each.expires for each in _expiring(memories) if each.expires and not _is_left_alone(each, settings)]
+    moments = [at for each, at in _expiring(memories) if not _is_left_alone(each, settings)]
     decaying = [_last_use(each) for each in _unread(memories, settings) if not _is_left_alone(each, settings)]
     with suppress(OverflowError):
         moments += [min(decaying) + settings.decay_threshold] if decaying else []

@@ -23,7 +23,7 @@ from operator import add
 from pathlib import Path
 
 from commonplace.jobs.dedup import han_runs, plain, words
-from commonplace.jobs.job import LINK, Action, MemoryState, linked_pairs
+from commonplace.jobs.job import DREAM, LINK, Action, MemoryState, linked_pairs
 from commonplace.note.model import ORGANIZED
 from commonplace.note.reminder import CATEGORY as REMINDERS
 
@@ -112,7 +112,7 @@ class _Marked:
     pairs: set[str]
 
 
-def plan_links(memories: Sequence[MemoryState], now: datetime | None = None, job: str = "dream") -> list[Action]:
+def plan_links(memories: Sequence[MemoryState], now: datetime | None = None) -> list[Action]:
     """The links dream level 3 makes, best score first, ties by ids; each `reason` is the evidence in words.
 
     Give all memories, those in the inbox and reminders included: reminders take no part, nor do they count when it
@@ -129,7 +129,7 @@ def plan_links(memories: Sequence[MemoryState], now: datetime | None = None, job
     for _, a, b in sorted(pairs.best(left)) if left > 0 else ():
         if pairs.is_open(a, b) and len(found) < left:
             _, reasons = pairs.evidence(a, b)
-            found.append(Action(job, LINK, known[a].id, ", ".join(reasons), known[a].path, target=known[b].id))
+            found.append(Action(DREAM, LINK, known[a].id, ", ".join(reasons), known[a].path, target=known[b].id))
             pairs.links.update((a, b))
     return found
 

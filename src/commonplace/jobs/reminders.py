@@ -20,8 +20,9 @@ from commonplace.clock import stamp
 from commonplace.engine.memory_rows import contents
 from commonplace.engine.overview import Pending
 from commonplace.engine.upkeep import Upkeep
+from commonplace.engine.writing import id_list
 from commonplace.errors import AmbiguousTime, Conflict, InvalidInput, Locked, NotFound, NotText, PastTime, TimeRefused
-from commonplace.jobs.job import REMIND, REMINDED, Action, MemoryState, texts
+from commonplace.jobs.job import DREAM, REMIND, REMINDED, Action, MemoryState
 from commonplace.note.compose import Record
 from commonplace.note.frontmatter import REMOVE
 from commonplace.note.model import CATEGORY_PROJECT, GLOBAL, ORGANIZED, Draft, Note
@@ -136,7 +137,7 @@ def plan_from_text(
     """
     from commonplace.note.timephrase import following
 
-    made = {each.id for each in memories}.union(*(texts(each.header.get(REMINDED)) for each in memories))
+    made = {each.id for each in memories}.union(*(id_list(each.header.get(REMINDED)) for each in memories))
     actions: list[Action] = []
     for memory in memories:
         for paragraph, phrase, outcome, found in _times(memory, settings) if memory.category != REMINDERS else ():
@@ -162,7 +163,7 @@ def plan_from_text(
             words = outcome.phrase
             why = f'"{words}": {outcome.reading}'
             actions.append(
-                Action("dream", REMIND, ids[0], why, memory.path, target=memory.id, phrase=words, record=record)
+                Action(DREAM, REMIND, ids[0], why, memory.path, target=memory.id, phrase=words, record=record)
             )
     return actions
 

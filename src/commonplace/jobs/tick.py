@@ -72,6 +72,18 @@ class Scheduler:
             self._purged = now
             return self.memory.purge_history()
 
+        def dreamt() -> int:
+            level = self.level()
+            if level == 0:
+                return 0
+            changed, endpoint = self._last_change(), self.endpoint if level == report.DEEP else None
+            found = dream.run(self.memory, level, endpoint=endpoint, stop=self.stop, careful=True)
+            self._dreamt = (changed, level)
+            for each in found.outcomes:
+                if each.error is not None:
+                    raise each.error
+            return len(found.actions)
+
         own: list[Step] = [  # what each machine does for itself
             ("embed", partial(self._embed, EMBED_SECONDS)),
             ("memory.md", lambda: int(Overview(self.memory).refresh())),
@@ -85,7 +97,7 @@ class Scheduler:
             ("notify", notify),
             ("purge", partial(NoteEntries(self.memory).purge, _ALL)),
             ("history", purge_history),
-            ("dream", self._dream),
+            ("dream", dreamt),
             *own,
         ]
 
@@ -127,19 +139,6 @@ class Scheduler:
         if name == "consolidate" and not done[0] and not self.stop():
             self._idle = self._state, lifecycle.next_due(turn.memories, self.memory.settings)
         return len(outcome.actions)
-
-    def _dream(self) -> int:
-        level = self.level()
-        if level == 0:
-            return 0
-        changed = self._last_change()
-        endpoint = self.endpoint if level == report.DEEP else None
-        dreamt = dream.run(self.memory, level, endpoint=endpoint, stop=self.stop, careful=True)
-        self._dreamt = (changed, level)
-        for each in dreamt.outcomes:
-            if each.error is not None:
-                raise each.error
-        return len(dreamt.actions)
 
     def level(self) -> int:
         """The dream that is due now, 0 for none: each level comes once while nothing changes."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from commonplace.errors import InvalidInput
 from commonplace.note import frontmatter
-from commonplace.note.model import GLOBAL, INBOX, MEMORY_KEYS, OLD_PHASES, ORGANIZED, Note, united
+from commonplace.note.model import GLOBAL, INBOX, MEMORY_KEYS, ORGANIZED, united
 
 _FIRST = ("id", "title", "type", "permalink", "tags", "created_at")
 
@@ -121,17 +121,6 @@ class Record:
     links: tuple[str, ...] = ()
     version: int = 1
     further: dict[str, Any] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, note: Note) -> Record:
-        """The record of a memory's note."""
-        further = {key: value for key, value in note.header.items() if key not in MEMORY_KEYS}
-        if further.get("type") in OLD_PHASES:
-            del further["type"]
-        return cls(
-            note.id, note.content, note.category or INBOX, note.created, note.updated or note.changed, note.scope,
-            note.phase, note.tags, note.source, note.expires, note.access_count, note.links, note.version, further,
-        )  # fmt: skip
 
     def text(self) -> str:
         """The whole file."""

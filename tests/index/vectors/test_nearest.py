@@ -16,6 +16,7 @@ import pytest
 from commonplace import config
 from commonplace.engine import Memory, open_memory
 from commonplace.engine.embedding import Embedding
+from commonplace.index.vectors.nearest import VectorHit
 from commonplace.index.vectors.runtimes import FolderModel
 from commonplace.index.vectors.store import VectorFile, locked
 from commonplace.note.edit import Append
@@ -49,7 +50,14 @@ def write(memory: Memory, title: str, text: str, **more: Any) -> None:
 def found(memory: Memory, question: str, most: int = 5, **more: Any) -> list[str]:
     """The titles of what is near, nearest first."""
     paths = {each.row: each.title for each in memory.list(limit=0)[0]}
-    return [paths[one.row] for one in Embedding(memory).nearest(question, most, **more)]
+    return [paths[one.row] for one in nearest(memory, question, most, **more)]
+
+
+def nearest(memory: Memory, question: str, most: int, rows: list[int] | None = None) -> list[VectorHit]:
+    """The passages nearest to a question that the caller may see; [] without a model."""
+    vectors = Embedding(memory).vectors
+    memory.sync()
+    return [] if vectors is None else vectors.nearest(question, most, viewer=memory.agent, rows=rows)
 
 
 def rows(memory: Memory, *titles: str) -> list[int]:
@@ -100,13 +108,13 @@ def test_a_hit_names_the_passage_of_a_long_note(memory: Memory) -> None:
     write(memory, "Other", "a train to the city")
     Embedding(memory).some(60)
     note = memory.find("Long")
-    near = Embedding(memory).nearest("the kitchen and the soup", 1)[0]
+    near = nearest(memory, "the kitchen and the soup", 1)[0]
     body = memory.index.connection.execute("select text from text where row = ?", (note.row,)).fetchone()[0]
     assert near.row == note.row
     assert "the kitchen and the soup" in body[near.start : near.stop]
-    (other,) = Embedding(memory).nearest("the kitchen and the soup", 1, rows(memory, "Other"))
+    (other,) = nearest(memory, "the kitchen and the soup", 1, rows(memory, "Other"))
     assert near.cosine > other.cosine
-    song = Embedding(memory).nearest("the piano and the song", 1, rows(memory, "Long", "Other"))[0]
+    song = nearest(memory, "the piano and the song", 1, rows(memory, "Long", "Other"))[0]
     assert "song" in body[song.start : song.stop]
 
 
@@ -128,8 +136,8 @@ def test_who_may_not_see_a_note_is_not_told_of_it(memory: Memory) -> None:
         write(memory, f"Secret {at}", f"bread and cheese {at}", scope="agent:other")
     Embedding(memory).some(60)
     assert found(memory.as_caller("claude"), "bread and cheese", 3) == ["Mine"]
-    assert len(Embedding(memory.as_caller("other")).nearest("bread and cheese", 99)) == 30
-    assert len(Embedding(memory).nearest("bread and cheese", 99)) == 31
+    assert len(nearest(memory.as_caller("other"), "bread and cheese", 99)) == 30
+    assert len(nearest(memory, "bread and cheese", 99)) == 31
     near = Embedding(memory.as_caller("claude")).nearness
     assert near is not None
     assert list(near("bread", rows(memory, "Secret 1"))) == rows(memory, "Mine")
@@ -147,7 +155,7 @@ def test_how_near_a_note_is_tells_its_nearest_passage(memory: Memory) -> None:
     assert near is not None
     told = near(question, every)
     assert sorted(told) == sorted(rows(memory, "Long", "Other"))  # the others have no vectors
-    assert told[rows(memory, "Long")[0]] == pytest.approx(Embedding(memory).nearest(question, 1)[0].cosine)
+    assert told[rows(memory, "Long")[0]] == pytest.approx(nearest(memory, question, 1)[0].cosine)
 
 
 def test_equal_texts_are_equally_near(memory: Memory) -> None:
@@ -191,7 +199,7 @@ def test_equal_texts_are_embedded_once_and_a_new_index_needs_no_model(memory: Me
     memory.reindex()
     assert Embedding(memory).some(60) == 0
     counted.clear()
-    assert len(Embedding(memory).nearest("bread and cheese", 9)) == 3
+    assert len(nearest(memory, "bread and cheese", 9)) == 3
     assert counted == ["bread and cheese"]  # the question
 
 
@@ -303,7 +311,7 @@ def test_processes_see_each_others_vectors_at_the_next_question(memory: Memory, 
         "with open_memory(sys.argv[1]) as memory:\n"
         "    memory.write(Draft('cheese soup', title='Two'))\n"
         "    assert Embedding(memory).some(60) == 1\n"
-        "    assert len(Embedding(memory).nearest('cheese', 9)) == 2\n"
+        "    assert len(Embedding(memory).vectors.nearest('cheese', 9)) == 2\n"
     )
     environment = os.environ | {"MEMORY_SEMANTIC": str(model), "PYTHONPATH": os.pathsep.join(sys.path)}
     subprocess.run([sys.executable, "-c", script, str(memory.home)], check=True, env=environment, timeout=60)
@@ -323,5 +331,8 @@ def test_without_a_model_nothing_is_near_and_the_reason_is_said(tmp_path: Path, 
         assert "holds no config.json" in Embedding(memory).trouble
     broken = tiny.make(tmp_path / "broken", hidden_act="silu")
     with opened(tmp_path / "home", broken) as memory:
-        assert found(memory, "bread") == []
+        (memory.home / ".commonplace" / "vectors").mkdir(0o700)
+        near = Embedding(memory).nearness
+        assert near is not None
+        assert near("bread", rows(memory, "One")) == {}
         assert 'hidden_act "silu"' in Embedding(memory).trouble

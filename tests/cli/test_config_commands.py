@@ -88,6 +88,12 @@ def test_a_file_that_stops_all_commands_is_mended(terminal: Any) -> None:
     terminal.ok("list")
 
 
+@pytest.mark.parametrize("setting", [("daemon.interval", "5m"), ("daemon.keep", "soul")])
+def test_a_file_that_is_no_yaml_is_refused(terminal: Any, setting: tuple[str, str]) -> None:
+    write(terminal, "daemon: [\n")
+    assert f"cannot set {setting[0]}: while parsing" in terminal("config", "set", *setting).error
+
+
 def test_the_list_has_every_key_the_program_reads() -> None:
     assert all(hasattr(config.Settings, each.field) for each in keys() if each.field)
     assert all(each.meaning for each in keys())

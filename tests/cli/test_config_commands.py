@@ -61,6 +61,7 @@ def test_a_section_with_nothing_left_goes_too(terminal: Any) -> None:
     ("argv", "message"),
     [
         (["set", "daemon.interval", "soon"], "cannot set daemon.interval: Not a duration"),
+        (["set", "daemon.interval", "9999999999d"], "cannot set daemon.interval: Duration too long"),
         (["set", "daemon.decay_exempt", "soul,sol"], 'cannot set daemon.decay_exempt: invalid category "sol"'),
         (["set", "notification.day_hour", "24"], "cannot set notification.day_hour: must be 0 to 23"),
         (["set", "timezone", "Mars/X"], 'cannot set timezone: "Mars/X" is unknown'),

@@ -250,17 +250,17 @@ def _lines(key: str, value: Any, indent: str) -> list[str]:
         inner = [line for k, v in value.items() for line in _lines(str(k), v, indent + "  ")]
         return [name, *inner] if inner else [f"{name} {{}}"]
     if isinstance(value, (list, tuple, set, frozenset)):
-        inner = [line for each in value for line in _item_lines(each, indent + "  ")]
+        inner = []
+        for each in value:
+            if isinstance(each, Mapping) and each:
+                first, *rest = [line for k, v in each.items() for line in _lines(str(k), v, indent + "    ")]
+                inner += [f"{indent}  - {first.lstrip(' ')}", *rest]
+            else:
+                plain = _quoted(each) if isinstance(each, (Mapping, list, tuple)) else scalar(each)
+                inner.append(f"{indent}  - {plain}")
         return [name, *inner] if inner else [f"{name} []"]
     is_time = isinstance(value, str) and key in _TIMES and _MOMENT.fullmatch(value)
     return [f"{name} {value if is_time else scalar(value)}"]
-
-
-def _item_lines(value: Any, indent: str) -> list[str]:
-    if isinstance(value, Mapping) and value:
-        first, *rest = [line for k, v in value.items() for line in _lines(str(k), v, indent + "  ")]
-        return [f"{indent}- {first.lstrip(' ')}", *rest]
-    return [f"{indent}- {_quoted(value) if isinstance(value, (Mapping, list, tuple)) else scalar(value)}"]
 
 
 def set_keys(text: str, changes: Mapping[str, Any], order: Sequence[str] = ()) -> str:

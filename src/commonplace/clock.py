@@ -222,28 +222,27 @@ def since(text: str, now: datetime, zone: tzinfo | None = None) -> datetime:
         except OverflowError:
             return datetime.min.replace(tzinfo=UTC)
     local = now.astimezone(zone)
-    day = datetime(local.year, local.month, local.day)
-    if squeezed in ("yesterday", "昨天"):
-        day -= timedelta(days=1)
-    elif squeezed in ("thisweek", "本周"):
-        day -= timedelta(days=day.weekday())
-    elif squeezed in ("lastweek", "上周"):
-        day -= timedelta(days=day.weekday() + 7)
-    elif squeezed in ("thismonth", "本月", "这个月"):
-        day = day.replace(day=1)
-    elif squeezed in ("lastmonth", "上月", "上个月"):
-        day = (day.replace(day=1) - timedelta(days=1)).replace(day=1)
-    elif squeezed in ("thisyear", "今年"):
-        day = day.replace(month=1, day=1)
-    elif squeezed in ("lastyear", "去年"):
-        day = day.replace(year=day.year - 1, month=1, day=1)
-    elif squeezed not in ("today", "今天"):
-        match = _WRITTEN(written)
-        offset = ((match and match[3]) or "").replace(" ", "").upper()
-        try:
-            if match is None or not re.fullmatch("(?:Z|[+-][0-9]{2}:?[0-9]{2})?", offset):
-                raise ValueError(text)
-            return to_utc(datetime.fromisoformat(f"{match[1]}T{match[2] or '00:00'}{offset}"), zone)
-        except (ValueError, OverflowError):
-            raise TimeframeError(text) from None
-    return to_utc(day, zone)
+    if begin := _BEGINS.get(squeezed):
+        return to_utc(begin(datetime(local.year, local.month, local.day)), zone)
+    match = _WRITTEN(written)
+    offset = ((match and match[3]) or "").replace(" ", "").upper()
+    try:
+        if match is None or not re.fullmatch("(?:Z|[+-][0-9]{2}:?[0-9]{2})?", offset):
+            raise ValueError(text)
+        return to_utc(datetime.fromisoformat(f"{match[1]}T{match[2] or '00:00'}{offset}"), zone)
+    except (ValueError, OverflowError):
+        raise TimeframeError(text) from None
+
+
+_FRAMES: dict[str, Callable[[datetime], datetime]] = {
+    "today 今天": lambda day: day,
+    "yesterday 昨天": lambda day: day - timedelta(days=1),
+    "thisweek 本周": lambda day: day - timedelta(days=day.weekday()),
+    "lastweek 上周": lambda day: day - timedelta(days=day.weekday() + 7),
+    "thismonth 本月 这个月": lambda day: day.replace(day=1),
+    "lastmonth 上月 上个月": lambda day: (day.replace(day=1) - timedelta(days=1)).replace(day=1),
+    "thisyear 今年": lambda day: day.replace(month=1, day=1),
+    "lastyear 去年": lambda day: day.replace(year=day.year - 1, month=1, day=1),
+}
+_BEGINS = {name: begin for names, begin in _FRAMES.items() for name in names.split()}
+"""Name of a time frame → its first day, from midnight of the present day."""

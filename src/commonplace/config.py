@@ -23,13 +23,13 @@ OWN_FOLDER = "projects"
 """The folder of the home below which agents may make projects."""
 INSTRUCTIONS_CHARACTERS = 2000
 _GATE = ("allow", "warn", "redact", "refuse")
-_CHOICES = (
-    ("notification.method", "notify_method", ("auto", "osascript", "notify-send", "file")),
-    ("gate.secrets", "gate_secrets", _GATE),
-    ("gate.own_secrets", "gate_own_secrets", _GATE),
-    ("memory_tool.create_existing", "create_existing", ("overwrite", "error")),
-)
-"""Keys that are one of some words, and their fields of Settings."""
+_CHOICES = {
+    "notify_method": ("auto", "osascript", "notify-send", "file"),
+    "gate_secrets": _GATE,
+    "gate_own_secrets": _GATE,
+    "create_existing": ("overwrite", "error"),
+}
+"""The fields of Settings that are one of some words."""
 SOURCES = ("claude", "car-agent", "fingersaver", "logseq", "obsidian")
 _WEB = ("http://", "https://")
 
@@ -231,7 +231,7 @@ def with_key(path: Path, key: str, value: Any) -> str:
     """The text of the file at `path` with a key set (None = taken out), checked as a whole; its other lines, comments
     and order stay. Raises ConfigError."""
     is_plain = key.count(".") == 1 and not isinstance(value, list | dict)
-    text = change(path, {key: value}) if is_plain else _round_trip(_text(path), {tuple(key.split(".")): value})
+    text = change(path, {key: value}) if is_plain else _round_trip(path, {tuple(key.split(".")): value})
     _File(path, _parsed(path, text)).settings(path.parent, {})
     return text
 
@@ -251,7 +251,7 @@ class _File:
         self, home: Path, environ: Mapping[str, str], url: str | None = None, space: str = ""
     ) -> Settings:  # fmt: skip
         """What it says for a home, or for the copies of a space of the database at `url`."""
-        values = self.plain() | self.choices() | self.names() | self.ingestion()
+        values = self.plain() | self.names() | self.ingestion()
         values |= self.llm(environ) | self.semantic(environ)
         if environ.get("MEMORY_BANK_DEBUG", "").lower() in ("1", "true", "yes"):
             values["bank_debug"] = True
@@ -283,15 +283,26 @@ class _File:
             raise self.refuse(f'{name} must begin with http:// or https://, got "{value}"')
         return value
 
-    def typed(self, name: str, value: Any, kind: type) -> Any:
-        """A duration, a whole number from 0 or a truth value, by `kind`."""
-        if kind is timedelta:
+    def typed(self, name: str, value: Any, usual: Any, words: tuple[str, ...] = ()) -> Any:
+        """A value of the type of the `usual` one: one of some `words`, categories, a text (None), a duration, a whole
+        number from 0 or a truth value."""
+        if words:
+            if value not in words:
+                said = f"one of {', '.join(words)}" if len(words) > 2 else " or ".join(words)
+                raise self.refuse(f'{name} must be {said}, got "{value}"')
+        elif isinstance(usual, tuple):
+            value = tuple(value if isinstance(value, list) else [value])
+            if unknown := [each for each in value if each not in CATEGORIES]:
+                raise self.refuse(f'{name}: invalid category "{unknown[0]}"')
+        elif usual is None:
+            return self.text(name, value)
+        elif isinstance(usual, timedelta):
             try:
                 return duration(str(value))
             except InvalidInput as error:
                 raise self.refuse(f"{name}: {error}") from None
-        if type(value) is not kind or (isinstance(value, int) and value < 0):
-            word = "true or false" if kind is bool else "a whole number from 0"
+        elif type(value) is not type(usual) or value < 0:
+            word = "true or false" if isinstance(usual, bool) else "a whole number from 0"
             raise self.refuse(f'{name} must be {word}, got "{value}"')
         return value
 
@@ -300,31 +311,13 @@ class _File:
         values: dict[str, Any] = {}
         for each in keys() if self.rows else ():
             section, _, key = each.name.partition(".")
-            if each.field and (value := self.section(section).get(key)) is not None:
-                values[each.field] = self.typed(each.name, value, type(getattr(Settings, each.field)))
+            if (to := each.field) and (value := self.section(section).get(key)) is not None:
+                values[to] = self.typed(each.name, value, getattr(Settings, to), _CHOICES.get(to, ()))
         if values.get("interval", Settings.interval) < timedelta(seconds=1):
             raise self.refuse(f"daemon.interval: invalid interval: {self.section('daemon')['interval']}")
         if values.get("day_hour", 0) > 23:
             raise self.refuse(f"notification.day_hour must be 0 to 23, got {values['day_hour']}")
         return values
-
-    def choices(self) -> dict[str, Any]:
-        """The values that must be known words."""
-        values: dict[str, Any] = {}
-        for key in ("decay_exempt", "keep"):
-            if (given := self.section("daemon").get(key)) is not None:
-                names = given if isinstance(given, list) else [given]
-                if unknown := [each for each in names if each not in CATEGORIES]:
-                    raise self.refuse(f'daemon.{key}: invalid category "{unknown[0]}"')
-                values[key] = tuple(names)
-        for name, to, known in _CHOICES:
-            section, _, key = name.partition(".")
-            if (choice := self.section(section).get(key)) is not None:
-                if choice not in known:
-                    words = f"one of {', '.join(known)}" if len(known) > 2 else " or ".join(known)
-                    raise self.refuse(f'{name} must be {words}, got "{choice}"')
-                values[to] = choice
-        return values | {"gate_rules": self.text("gate.rules", self.section("gate").get("rules"))}
 
     def names(self) -> dict[str, Any]:
         """Time zone, agents, projects, and the graph's file."""
@@ -357,7 +350,7 @@ class _File:
             if folder := self.text(f"ingestion.{name}.path", keys.get("path") or ""):
                 folders[str(name)] = folder
             enabled = keys.get("enabled")
-            if enabled is not None and not self.typed(f"ingestion.{name}.enabled", enabled, bool):
+            if enabled is not None and not self.typed(f"ingestion.{name}.enabled", enabled, True):
                 off.add(str(name))
         return {"ingestion": folders, "ingestion_off": frozenset(off)}
 
@@ -504,7 +497,7 @@ def change(path: Path, changes: Mapping[str, Any]) -> str:
     with suppress(yaml.YAMLError):
         if filled(yaml.safe_load(changed) or {}) == filled(wanted):
             return changed
-    return _round_trip(text, parts)
+    return _round_trip(path, parts)
 
 
 def _set(rows: dict[str, Any], changes: Mapping[tuple[str, ...], Any]) -> None:
@@ -549,18 +542,13 @@ def _scalar(value: Any) -> str:
     return value if is_plain and value.lower() not in _YAML_WORDS else json.dumps(value, default=str)
 
 
-def _round_trip(text: str, changes: Mapping[tuple[str, ...], Any]) -> str:
-    """The same through ruamel.yaml, for files written in another style."""
-    import io
+def _round_trip(path: Path, changes: Mapping[tuple[str, ...], Any]) -> str:
+    """The same for files written in another style. Raises ConfigError."""
+    from commonplace.note.frontmatter import round_trip
 
-    from ruamel.yaml import YAML
-
-    yaml = YAML()
-    yaml.preserve_quotes = True
-    yaml.width = 4096
-    rows = yaml.load(text) or {}
-    _set(rows, changes)
-    out = io.StringIO()
-    yaml.dump(rows, out)
+    try:
+        changed = round_trip(_text(path), lambda rows, _: _set(rows, changes))
+    except ValueError as error:
+        raise ConfigError(f"load config: {path}: {error}") from None
     emptied = "|".join(re.escape(_scalar(key[0])) for key, value in changes.items() if value is None)
-    return re.sub(rf"(?m)^(?:{emptied}): \{{\}}\n", "", out.getvalue()) if emptied else out.getvalue()
+    return re.sub(rf"(?m)^(?:{emptied}): \{{\}}\n", "", changed) if emptied else changed

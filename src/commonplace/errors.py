@@ -54,7 +54,6 @@ class CommonplaceError(Exception):
 
     def __init__(self, message: str, hint: str = ""):
         super().__init__(message)
-        self.message = message
         if hint:
             self.hint = hint
 
@@ -125,11 +124,11 @@ class AmbiguousTime(TimeRefused):
 
 
 class UnusedWords(AmbiguousTime):
-    """A time with words beside it, `unused`, that make it another one in a way nobody here knows."""
+    """A time with words beside it, the `unused` ones, that make it another one in a way nobody here knows."""
 
     def __init__(self, phrase: str, unused: str):
         InvalidInput.__init__(self, f'ambiguous time "{phrase}": "{unused}" was not used; say it in other words')
-        self.phrase, self.candidates, self.unused = phrase, (), unused
+        self.phrase, self.candidates = phrase, ()
 
 
 class PastTime(TimeRefused):
@@ -199,9 +198,8 @@ class Ambiguous(CommonplaceError):
 
     code = "ambiguous"
 
-    def __init__(self, identifier: str, candidates: Sequence[str], total: int | None = None):
-        self.identifier, self.candidates = identifier, list(candidates)[:10]
-        self.total = len(candidates) if total is None else total
+    def __init__(self, identifier: str, candidates: Sequence[str]):
+        self.identifier, self.candidates, self.total = identifier, list(candidates)[:10], len(candidates)
         super().__init__(
             f'"{identifier}" names {self.total} notes: {", ".join(self.candidates)}. '
             "Use one of these permalinks, or a path."

@@ -148,20 +148,16 @@ def day(
             raise ValueError(text)
         else:
             first = clock.since(text, now or clock.now(), zone).astimezone(zone).date()
-            days = _frame_days("".join(text.lower().split()), first)
+            frame = "".join(text.lower().split())
+            days = 7 if frame in ("thisweek", "本周", "lastweek", "上周") else 1
+            if frame == "lastmonth":
+                days = ((first.replace(day=28) + timedelta(days=4)).replace(day=1) - first).days
         return clock.to_utc(datetime.combine(first + timedelta(days=days * after), time()), zone)
     except (ValueError, OverflowError, TimeframeError):
         raise InvalidInput(f'invalid {name} date: "{text}"', _DAYS) from None
 
 
 _DAYS = "A day is YYYY-MM-DD, today, yesterday, 7d (so long ago), last week, last month, 昨天, 本周 or 上周."
-
-
-def _frame_days(frame: str, first: date) -> int:
-    """How many days a named time frame that begins on `first` has."""
-    if frame == "lastmonth":
-        return ((first.replace(day=28) + timedelta(days=4)).replace(day=1) - first).days
-    return 7 if frame in ("thisweek", "本周", "lastweek", "上周") else 1
 
 
 def split_list(text: str | None) -> list[str]:

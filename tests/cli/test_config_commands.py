@@ -56,6 +56,7 @@ def test_a_section_with_nothing_left_goes_too(terminal: Any) -> None:
     ("argv", "message"),
     [
         (["set", "daemon.interval", "soon"], "cannot set daemon.interval: Not a duration"),
+        (["set", "daemon.interval", "9999999999d"], "cannot set daemon.interval: Duration too long"),
         (["set", "daemon.decay_exempt", "soul,sol"], 'cannot set daemon.decay_exempt: invalid category "sol"'),
         (["set", "notification.day_hour", "24"], "cannot set notification.day_hour: must be 0 to 23"),
         (["set", "timezone", "Mars/X"], 'cannot set timezone: "Mars/X" is unknown'),
@@ -81,6 +82,12 @@ def test_a_file_that_stops_all_commands_is_mended(terminal: Any) -> None:
     assert terminal("list").status == 1
     terminal.ok("config", "set", "daemon.interval", "5m")
     terminal.ok("list")
+
+
+@pytest.mark.parametrize("setting", [("daemon.interval", "5m"), ("daemon.keep", "soul")])
+def test_a_file_that_is_no_yaml_is_refused(terminal: Any, setting: tuple[str, str]) -> None:
+    write(terminal, "daemon: [\n")
+    assert f"cannot set {setting[0]}: while parsing" in terminal("config", "set", *setting).error
 
 
 def test_the_list_has_every_key_the_program_reads() -> None:

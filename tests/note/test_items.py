@@ -61,50 +61,16 @@ def test_an_item_is_an_observation(
 @pytest.mark.parametrize(
     "line",
     [
-        "- [ ] open",
-        "- [x] done",
-        "- [X] done",
-        "- [-] dropped",
-        "- [>] moved",
-        "- [✓] done",
-        "- [✔️] done",
-        "- [ ] open #tag",
-        "- [x] done #tag",
-        "- [text](https://example.org)",
-        "- [text][ref]",
-        "- [ref]: https://example.org",
-        "- [^1] note",
-        "- [^1]: note",
-        "- [[Link]]",
-        "- [[Link]] #tag",
-        "- see [[Link]] #tag",
-        "- [00:11] he speaks",
-        "- [1:02:03] he speaks",
-        "- [24:33.098 - 24:41.260] he speaks",
-        "- [00:01 --> 00:02] x",
-        "- [fact]",
-        "- [fact] ",
-        "- [fact]glued",
-        "- [] empty",
-        "- [  ] blank",
-        "- [a(b)] x",
-        "- [a [b]] x",
-        f"- [{'c' * 65}] x",
-        "- \\[fact] x",
-        "- [fact\\] x",
-        "- plain text",
-        "- 50% of #12",
-        "- a#b",
-        "- (see #12)",
-        "[fact] a paragraph",
-        "# [fact] a heading",
-        "| [fact] a cell |",
-        "> - [fact] quoted",
-        "-[fact] no blank",
-        "text\n2. [fact] no item",
-        "- `[fact] x`",
+        "- [ ] open", "- [x] done", "- [X] done", "- [-] dropped", "- [>] moved", "- [✓] done", "- [✔️] done",
+        "- [ ] open #tag", "- [x] done #tag", "- [text](https://example.org)", "- [text][ref]",
+        "- [ref]: https://example.org", "- [^1] note", "- [^1]: note", "- [[Link]]", "- [[Link]] #tag",
+        "- see [[Link]] #tag", "- [00:11] he speaks", "- [1:02:03] he speaks", "- [24:33.098 - 24:41.260] he speaks",
+        "- [00:01 --> 00:02] x", "- [fact]", "- [fact] ", "- [fact]glued", "- [] empty", "- [  ] blank",
+        "- [a(b)] x", "- [a [b]] x", f"- [{'c' * 65}] x", "- \\[fact] x", "- [fact\\] x", "- plain text",
+        "- 50% of #12", "- a#b", "- (see #12)", "[fact] a paragraph", "# [fact] a heading", "| [fact] a cell |",
+        "> - [fact] quoted", "-[fact] no blank", "text\n2. [fact] no item", "- `[fact] x`",
     ],
-)
+)  # fmt: skip
 def test_a_line_is_no_observation(line: str) -> None:
     assert observed(line) == []
 
@@ -162,22 +128,10 @@ def test_an_item_gives_a_relation(item: str, relation: tuple[str, str, str | Non
 @pytest.mark.parametrize(
     "text",
     [
-        "a [[X]] b",
-        "# [[X]]",
-        "| [[X]] |",
-        "> [[X]]",
-        "> - t [[X]]",
-        "**[[X]]**",
-        "type [[X]]",
-        "![[X]]",
-        "![[X.md]]",
-        "![[X v1.2]]",
-        "[[X\\|shown]]",
-        "[[[X]]]",
-        "- a\n\n  [[X]]",
-        "(`[[` [[X]])",
+        "a [[X]] b", "# [[X]]", "| [[X]] |", "> [[X]]", "> - t [[X]]", "**[[X]]**", "type [[X]]", "![[X]]",
+        "![[X.md]]", "![[X v1.2]]", "[[X\\|shown]]", "[[[X]]]", "- a\n\n  [[X]]", "(`[[` [[X]])",
     ],
-)
+)  # fmt: skip
 def test_a_link_anywhere_else_is_links_to(text: str) -> None:
     (relation,) = scan(text)[1]
     assert (relation.type, relation.is_item) == ("links_to", False)
@@ -188,25 +142,11 @@ def test_a_link_anywhere_else_is_links_to(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "[[]]",
-        "[[ ]]",
-        "[[#Heading]]",
-        "[[|shown]]",
-        "- type [[]]",
-        "- type [[ ]]",
-        "[[a",
-        "[[a\nb]]",
-        "[a]]",
-        "\\[[x]]",
-        "[\\[x]]",
-        "[[x\\]]",
-        "![[picture.png]]",
-        "![[clip.MP4]]",
-        "`[[x]]`",
-        "``[[x]] ` ``",
+        "[[]]", "[[ ]]", "[[#Heading]]", "[[|shown]]", "- type [[]]", "- type [[ ]]", "[[a", "[[a\nb]]", "[a]]",
+        "\\[[x]]", "[\\[x]]", "[[x\\]]", "![[picture.png]]", "![[clip.MP4]]", "`[[x]]`", "``[[x]] ` ``",
         "`a\n[[x]]`",
     ],
-)
+)  # fmt: skip
 def test_a_text_is_no_link(text: str) -> None:
     assert related(text) == []
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from itertools import count
@@ -33,6 +34,31 @@ def space(database: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str
     monkeypatch.setenv("HOME", str(tmp_path / "user"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return f"{database}&space=t{os.getpid()}-{next(_numbers)}"
+
+
+def die_at(number: int) -> Callable[..., None]:
+    """What kills this process when it is called for the time of this number, from 1."""
+    calls = count(1)
+
+    def called(*_: object) -> None:
+        if next(calls) == number:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    return called
+
+
+def in_child(cache: Path, work: Callable[[], object]) -> int:
+    """Do this in a process of its own, whose copies are below `cache`, and which closes nothing at its end. Returns how
+    it ended, as `os.waitpid` tells: 0 when the work was done."""
+    child = os.fork()
+    if child == 0:
+        try:
+            os.environ["XDG_CACHE_HOME"] = str(cache)
+            work()
+            os._exit(0)
+        finally:
+            os._exit(1)
+    return os.waitpid(child, 0)[1]
 
 
 Replica = Callable[..., Memory]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,33 +16,34 @@ from commonplace import Draft, open_memory
 from commonplace.note.edit import Append
 from commonplace.store.change import Execution
 from commonplace.store.postgres.replica import ReplicaFolder
-from commonplace.store.postgres.replica_history import ReplicaHistory
-from postgres.conftest import Replica
+from commonplace.store.postgres.replica_log import ReplicaHistory
+from postgres.conftest import Replica, die_at, in_child
 from postgres.test_commits import DRAFTS
-from postgres.test_replicas import files, journal
+from postgres.test_replicas import are_alike, files, journal
 from postgres.test_server import connected
 
 
-def die_in(space: str, cache: Path, owner: type, method: str, call: int) -> None:
-    """Write in a process that is killed at this call of a method."""
-    child = os.fork()
-    if child == 0:
-        try:
-            os.environ["XDG_CACHE_HOME"] = str(cache)
-            memory = open_memory(space)
-            left, before = [call], getattr(owner, method)
+def die_in(cache: Path, owner: type, method: str, call: int, work: Callable[[], object]) -> None:
+    """Do this in a process that is killed at this call of a method."""
+    step, before = die_at(call), getattr(owner, method)
 
-            def dying(*args: object, **more: object) -> object:
-                left[0] -= 1
-                if not left[0]:
-                    os.kill(os.getpid(), signal.SIGKILL)
-                return before(*args, **more)
+    def dying(*args: object, **more: object) -> object:
+        step()
+        return before(*args, **more)
 
-            setattr(owner, method, dying)
-            memory.write_many(DRAFTS)
-        finally:
-            os._exit(0)
-    assert os.waitpid(child, 0)[1] == signal.SIGKILL
+    def dies() -> None:
+        setattr(owner, method, dying)
+        work()
+
+    assert in_child(cache, dies) == signal.SIGKILL
+
+
+def go_back(database: str, space: str) -> None:
+    """Take the second change of a space away, as a database does that is restored from a backup."""
+    with connected(database, space) as db, db.transaction():
+        for table in ("note", "journal"):
+            db.execute(f"delete from commonplace.{table} where space = %s and number = 2", [space])
+        db.execute("update commonplace.space set last = 1 where name = %s", [space])
 
 
 @pytest.mark.parametrize(
@@ -54,39 +56,22 @@ def test_a_process_that_dies_after_its_commit_leaves_nothing_to_repair(
 ):
     b = replica("b")
     b.write(Draft("zero", title="Zero"))
-    die_in(space, tmp_path / "cache" / "dead", owner, method, call)
+    die_in(tmp_path / "cache" / "dead", owner, method, call, lambda: open_memory(space).write_many(DRAFTS))
     assert b.search("half").total == 2
     again = replica("dead")
     assert again.search("half").total == 2
-    assert files(again.home) == files(b.home)
-    assert journal(again.home) == journal(b.home)
+    assert are_alike(again, b)
     assert not list(again.home.rglob(".tmp-*"))
 
 
 @pytest.mark.parametrize("call", [1, 2])
 def test_a_process_that_dies_while_it_brings_changes_is_continued(
-    space: str, replica: Replica, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: int
+    space: str, replica: Replica, tmp_path: Path, call: int
 ):
-    a, dead = replica("a"), tmp_path / "cache" / "dead"
+    a = replica("a")
     replica("dead").close()
     a.write_many(DRAFTS)
-    child = os.fork()
-    if child == 0:
-        try:
-            os.environ["XDG_CACHE_HOME"] = str(dead)
-            left, put = [call], ReplicaFolder.put
-
-            def dying(*args: object) -> None:
-                left[0] -= 1
-                if not left[0]:
-                    os.kill(os.getpid(), signal.SIGKILL)
-                put(*args)  # type: ignore[arg-type]
-
-            ReplicaFolder.put = dying  # type: ignore[method-assign]
-            open_memory(space)
-        finally:
-            os._exit(0)
-    assert os.waitpid(child, 0)[1] == signal.SIGKILL
+    die_in(tmp_path / "cache" / "dead", ReplicaFolder, "put", call, lambda: open_memory(space))
     b = replica("dead")
     assert b.search("half").total == 2
     assert journal(a.home) == journal(b.home)
@@ -114,11 +99,7 @@ def test_a_database_that_was_restored_from_a_backup_is_what_counts(replica: Repl
     a.write(Draft("in the backup", title="One"))
     before, lines = files(a.home), journal(a.home)
     a.write(Draft("made after it", title="Two"))
-    name = a.settings.space
-    with connected(database, name) as db, db.transaction():
-        for table in ("note", "journal"):
-            db.execute(f"delete from commonplace.{table} where space = %s and number = 2", [name])
-        db.execute("update commonplace.space set last = 1 where name = %s", [name])
+    go_back(database, a.settings.space)
     assert a.search("after").total == 0
     assert files(a.home) == before
     assert journal(a.home) == lines
@@ -132,16 +113,11 @@ def test_a_database_that_went_back_and_on_again_is_noticed(replica: Replica, dat
     a.write(Draft("lost", title="Two"))
     b.list()
     b.close()
-    name = a.settings.space
-    with connected(database, name) as db, db.transaction():
-        for table in ("note", "journal"):
-            db.execute(f"delete from commonplace.{table} where space = %s and number = 2", [name])
-        db.execute("update commonplace.space set last = 1 where name = %s", [name])
+    go_back(database, a.settings.space)
     a.write(Draft("instead", title="Three"))
     a.write(Draft("and more", title="Four"))
     b = replica("b")
-    assert files(a.home) == files(b.home)
-    assert journal(a.home) == journal(b.home)
+    assert are_alike(a, b)
     assert b.search("lost").total == 0
 
 
@@ -184,8 +160,7 @@ def test_writers_on_two_machines_lose_nothing_and_number_every_change_once(
     assert [each.number for each in a.log(limit=0)] == list(range(81, 0, -1))
     memories[2].list()
     a.list()
-    assert files(a.home) == files(memories[2].home)
-    assert journal(a.home) == journal(memories[2].home)
+    assert are_alike(a, memories[2])
 
 
 def test_a_lock_that_another_machine_keeps_is_an_error_that_names_it(replica: Replica, database: str):

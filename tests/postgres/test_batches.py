@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import signal
+from functools import partial
 from pathlib import Path
 
 import psycopg
@@ -12,9 +11,9 @@ import pytest
 from commonplace import Draft, Memory, open_memory
 from commonplace.faces.reply import Reply
 from crash.batches import at_once
-from postgres.conftest import Replica
-from postgres.test_commits import cut, cut_after_commit, intercept
-from postgres.test_replicas import files, journal
+from postgres.conftest import Replica, die_at, in_child
+from postgres.test_commits import cut, cut_after_commit, intercept, lose_server_in_commit
+from postgres.test_replicas import are_alike
 
 CALLS = {
     f"n{each}": ("write_note", {"title": f"N {each}", "content": f"text {each}", "directory": ""}) for each in "abcdef"
@@ -36,8 +35,7 @@ def agree(one: Memory, two: Memory, changes: int) -> None:
     """Both copies are the same, and so many changes were made, each once."""
     assert [each.number for each in two.log(limit=0)] == list(range(changes, 0, -1))
     one.list()
-    assert files(one.home) == files(two.home)
-    assert journal(one.home) == journal(two.home)
+    assert are_alike(one, two)
     assert not list(one.home.rglob(".tmp-*"))
 
 
@@ -47,7 +45,7 @@ def test_writers_that_wait_share_one_transaction_and_every_replica_sees_each_cha
     a, b = replica("a"), replica("b")
     said: list[str] = []
     with monkeypatch.context() as patch:
-        intercept(patch, said.append, lambda _: None)
+        intercept(patch, said.append)
         with at_once(a, CALLS) as replies:
             pass
     assert not failed(replies)
@@ -85,7 +83,7 @@ def test_a_connection_cut_before_the_commit_of_a_batch_makes_every_change_once(
             cut(database, a)
 
     with monkeypatch.context() as patch:
-        intercept(patch, before, lambda _: None)
+        intercept(patch, before)
         with at_once(a, CALLS) as replies:
             pass
     assert not left
@@ -110,18 +108,8 @@ def test_when_nobody_can_be_asked_each_of_a_batch_is_told_that_the_outcome_is_un
     replica: Replica, monkeypatch: pytest.MonkeyPatch
 ):
     a = replica("a")
-
-    def after(query: str) -> None:
-        if query == "commit":
-            patch.setattr(psycopg, "connect", refuse)
-            raise psycopg.OperationalError("the connection is lost")
-
-    def refuse(*_: object, **__: object) -> None:
-        raise psycopg.OperationalError("Connection refused")
-
     with monkeypatch.context() as patch:
-        intercept(patch, lambda _: None, after)
-        patch.setattr(psycopg.Connection, "broken", property(lambda self: True))
+        lose_server_in_commit(patch)
         with at_once(a, CALLS) as replies:
             pass
     assert [*failed(replies)] == [*CALLS]
@@ -139,14 +127,7 @@ def test_a_batch_killed_before_any_statement_is_there_as_a_whole_or_not_at_all(
     while 6 not in found:
         number += 1
         assert number < 60
-        child = os.fork()
-        if child == 0:
-            try:
-                os.environ["XDG_CACHE_HOME"] = str(tmp_path / "cache" / "killed")
-                die_in_batch(space, number)
-            finally:
-                os._exit(1)
-        os.waitpid(child, 0)
+        in_child(tmp_path / "cache" / "killed", partial(die_in_batch, space, number))
         notes = b.list(limit=0)[0]
         found.add(len(notes))
         for each in notes:
@@ -158,14 +139,7 @@ def test_a_batch_killed_before_any_statement_is_there_as_a_whole_or_not_at_all(
 
 
 def die_in_batch(space: str, number: int) -> None:
-    memory, said = open_memory(space), 0
-
-    def before(_: str) -> None:
-        nonlocal said
-        said += 1
-        if said == number:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    intercept(pytest.MonkeyPatch(), before, lambda _: None)
+    memory = open_memory(space)
+    intercept(pytest.MonkeyPatch(), die_at(number))
     with at_once(memory, CALLS):
         pass

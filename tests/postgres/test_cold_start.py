@@ -14,7 +14,7 @@ from commonplace.store.postgres import replica_home as module
 from commonplace.store.postgres.replica import ColdStart
 from commonplace.transfer.mirror import Mirror
 from postgres.conftest import Replica
-from postgres.test_replicas import files, journal
+from postgres.test_replicas import are_alike
 
 
 @pytest.fixture
@@ -52,8 +52,7 @@ def test_a_replica_answers_while_it_is_filled_and_says_how_far_it_is(replica: Re
     assert wait_for(lambda: bool(b.list()) and b.warnings == [])
     b.write(Draft("note number 60", title="N060"))
     assert b.search("number").total == a.search("number").total == 61
-    assert files(a.home) == files(b.home)
-    assert journal(a.home) == journal(b.home)
+    assert are_alike(a, b)
 
 
 def test_a_mirror_waits_for_a_copy_that_is_being_filled(replica: Replica, slow: threading.Event, tmp_path):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,14 +13,16 @@ from commonplace import Conflict, Draft, Memory, open_memory
 from commonplace.errors import DatabaseAway, OutcomeUnknown, StorageError
 from commonplace.note.edit import Append
 from commonplace.store import change
-from postgres.conftest import Replica
-from postgres.test_replicas import files, journal
+from postgres.conftest import Replica, die_at, in_child
+from postgres.test_replicas import are_alike, files
 
 DRAFTS = [Draft("first half", title="One"), Draft("second half", title="Two")]
 Execute = Callable[..., Any]
 
 
-def intercept(monkeypatch: pytest.MonkeyPatch, before: Callable[[str], None], after: Callable[[str], None]) -> None:
+def intercept(
+    monkeypatch: pytest.MonkeyPatch, before: Callable[[str], object] = str, after: Callable[[str], object] = str
+) -> None:
     """Call these around every statement this process says to a server."""
     execute: Execute = psycopg.Connection.execute
 
@@ -43,38 +43,35 @@ def cut_after_commit(monkeypatch: pytest.MonkeyPatch, database: str, memory: Mem
             cut(database, memory)
             raise psycopg.OperationalError("the connection is lost")
 
-    intercept(monkeypatch, lambda _: None, after)
+    intercept(monkeypatch, after=after)
+    monkeypatch.setattr(psycopg.Connection, "broken", property(lambda self: True))
+
+
+def lose_server_in_commit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the server gone once it has committed, before this process hears of it."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise psycopg.OperationalError("Connection refused")
+
+    def after(query: str) -> None:
+        if query == "commit":
+            monkeypatch.setattr(psycopg, "connect", refuse)
+            raise psycopg.OperationalError("the connection is lost")
+
+    intercept(monkeypatch, after=after)
     monkeypatch.setattr(psycopg.Connection, "broken", property(lambda self: True))
 
 
 def killed_at(space: str, cache: Path, number: int) -> bool:
     """Write two notes in a process that is killed before its statement of this number. Returns whether it came to the
     end before."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        said = 0
 
-        def before(_: str) -> None:
-            nonlocal said
-            said += 1
-            if said == number:
-                os.kill(os.getpid(), signal.SIGKILL)
+    def work() -> None:
+        memory = open_memory(space)
+        intercept(pytest.MonkeyPatch(), die_at(number))
+        memory.write_many(DRAFTS)
 
-        try:
-            os.environ["XDG_CACHE_HOME"] = str(cache)
-            memory = open_memory(space)
-            intercept(pytest.MonkeyPatch(), before, lambda _: None)
-            memory.write_many(DRAFTS)
-            os.write(writing, b"done")
-        finally:
-            os._exit(0)
-    os.close(writing)
-    os.waitpid(child, 0)
-    try:
-        return os.read(reading, 4) == b"done"
-    finally:
-        os.close(reading)
+    return in_child(cache, work) == 0
 
 
 @pytest.mark.slow
@@ -90,8 +87,7 @@ def test_killed_before_any_statement_a_change_is_whole_or_not_there(space: str, 
         assert there in ((2,) if acknowledged else (0, 2)), number
         b.write(Draft(f"after {number}", title=f"After {number}"))  # nobody is kept out
         a = replica("killed")
-        assert files(a.home) == files(b.home)
-        assert journal(a.home) == journal(b.home)
+        assert are_alike(a, b)
         a.close()
         for note in b.list(limit=0)[0]:
             if note.title in ("One", "Two"):
@@ -113,7 +109,7 @@ def test_a_connection_cut_before_the_commit_changes_nothing_and_says_so(
     a.write(Draft("x", title="Zero"))
     before = files(a.home)
     with monkeypatch.context() as patch:
-        intercept(patch, lambda query: cut(database, a) if query == "commit" else None, lambda _: None)
+        intercept(patch, lambda query: cut(database, a) if query == "commit" else None)
         with pytest.raises(DatabaseAway, match="Nothing was changed"):
             a.write_many(DRAFTS)
     assert files(a.home) == before
@@ -141,18 +137,8 @@ def test_when_nobody_can_be_asked_the_outcome_is_unknown_and_the_next_call_sees_
     replica: Replica, database: str, monkeypatch: pytest.MonkeyPatch
 ):
     a = replica("a")
-
-    def after(query: str) -> None:
-        if query == "commit":
-            patch.setattr(psycopg, "connect", refuse)
-            raise psycopg.OperationalError("the connection is lost")
-
-    def refuse(*_: object, **__: object) -> None:
-        raise psycopg.OperationalError("Connection refused")
-
     with monkeypatch.context() as patch:
-        intercept(patch, lambda _: None, after)
-        patch.setattr(psycopg.Connection, "broken", property(lambda self: True))
+        lose_server_in_commit(patch)
         with pytest.raises(OutcomeUnknown, match="memory log"):
             a.write_many(DRAFTS)
     b = replica("b")
@@ -171,7 +157,7 @@ def test_an_interrupted_commit_is_no_part_of_the_next_one(replica: Replica, monk
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        intercept(patch, before, lambda _: None)
+        intercept(patch, before)
         with pytest.raises(KeyboardInterrupt):
             a.write_many(DRAFTS)
     b.write(Draft("between", title="Between"))

@@ -7,7 +7,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from commonplace import Draft, NotFound
+from commonplace import Draft, Memory, NotFound
 from postgres.conftest import Replica
 
 
@@ -25,6 +25,11 @@ def journal(home: Path) -> bytes:
     return (home / ".commonplace/history/journal.jsonl").read_bytes()
 
 
+def are_alike(one: Memory, two: Memory) -> bool:
+    """Whether notes and journals are the same, byte for byte."""
+    return files(one.home) == files(two.home) and journal(one.home) == journal(two.home)
+
+
 def test_what_one_replica_wrote_another_reads_finds_and_lists_at_once(replica: Replica):
     a, b = replica("a"), replica("b")
     note = a.write(Draft("likes dark mode", title="Taste"))
@@ -32,8 +37,7 @@ def test_what_one_replica_wrote_another_reads_finds_and_lists_at_once(replica: R
     assert [hit.note.title for hit in b.search("dark")] == ["Taste"]
     b.write(Draft("likes 深色 windows", title="Windows"))
     assert [hit.note.title for hit in a.search("深色")] == ["Windows"]
-    assert files(a.home) == files(b.home)
-    assert journal(a.home) == journal(b.home)
+    assert are_alike(a, b)
 
 
 def test_moving_linking_and_deleting_reach_the_other_replica(replica: Replica):
@@ -54,8 +58,7 @@ def test_a_new_replica_has_everything_older_ones_have(replica: Replica):
     notes = a.write_many([Draft(f"note number {n}", title=f"N{n}") for n in range(20)])
     a.delete(notes[3].id)
     b = replica("b")
-    assert files(b.home) == files(a.home)
-    assert journal(b.home) == journal(a.home)
+    assert are_alike(b, a)
     assert [each.number for each in b.log()] == [each.number for each in a.log()]
     assert b.search("number").total == 19
 

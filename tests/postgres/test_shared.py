@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import signal
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ from commonplace.engine.upkeep import Upkeep
 from commonplace.errors import ConfigError, DatabaseAway, InvalidInput, ProjectRefused
 from commonplace.serve.auth import Access
 from conftest import Terminal
-from postgres.conftest import Replica
+from postgres.conftest import Replica, die_at, in_child
 from postgres.test_commits import intercept
 from postgres.test_server import connected
 
@@ -110,19 +109,7 @@ def test_reads_are_counted_once_by_a_process_killed_before_any_statement(space: 
     number, read, is_done = 0, 0, False
     while not is_done:
         number, read = number + 1, read + 1
-        child = os.fork()
-        if child == 0:
-            try:
-                os.environ["XDG_CACHE_HOME"] = str(tmp_path / "cache" / "a")
-                with open_memory(space) as a:
-                    a.read(note.id)
-                    die_before(number)
-                    a.engine.access.exchange(now=True)
-                    Upkeep(a).fold()
-                    os._exit(0)
-            finally:
-                os._exit(1)
-        is_done = os.waitpid(child, 0)[1] == 0
+        is_done = in_child(tmp_path / "cache" / "a", partial(exchange, space, note.id, number)) == 0
         a = replica("a")
         a.engine.access.exchange(now=True)
         assert a.read(note.id, count=False).access_count == read, number
@@ -134,16 +121,13 @@ def test_reads_are_counted_once_by_a_process_killed_before_any_statement(space: 
         assert left[0] <= 2  # a process died before it had forgotten its mark
 
 
-def die_before(number: int) -> None:
-    left = number
-
-    def before(_: str) -> None:
-        nonlocal left
-        left -= 1
-        if left == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    intercept(pytest.MonkeyPatch(), before, lambda _: None)
+def exchange(space: str, id: str, number: int) -> None:
+    """Read a note and send the count, killed before the statement of this number."""
+    a = open_memory(space)
+    a.read(id)
+    intercept(pytest.MonkeyPatch(), die_at(number))
+    a.engine.access.exchange(now=True)
+    Upkeep(a).fold()
 
 
 def test_a_replica_says_how_far_behind_it_is_and_that_it_cannot_ask(replica: Replica, monkeypatch: pytest.MonkeyPatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 
 import pytest
@@ -50,6 +51,20 @@ def test_a_folded_log_is_counted_anew_even_if_the_system_gives_it_the_number_of_
     assert here.counts() == {OTHER: 4}
     here.close()
     elsewhere.close()
+
+
+@pytest.mark.parametrize("call", ["open", "write"])
+def test_a_log_that_cannot_be_written_costs_the_count_alone(place, monkeypatch, call):
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "full")
+
+    log = AccessLog(place)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, call, full)
+        log.count_read(ONE)
+    log.count_read(ONE)
+    assert log.counts() == {ONE: 1}
+    log.close()
 
 
 def test_a_log_that_is_gone_counts_nothing(place):

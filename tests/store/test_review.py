@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 
@@ -50,24 +52,43 @@ def again(home: Home) -> Home:
     return Home(Layout(home.layout.root), clock.now)
 
 
-def second(tmp_path: Path) -> Path:
-    (tmp_path / "disk").mkdir(exist_ok=True)
+def retry_all(home: Home) -> None:
+    with home.lock:
+        for record in home.set_aside():
+            home.retry(record)
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Path:
+    """The folder of another project, on a disk of its own."""
+    (tmp_path / "disk").mkdir()
     return tmp_path / "disk"
+
+
+@contextmanager
+def unplugged(disk: Path) -> Iterator[None]:
+    away = disk.with_name("away")
+    os.rename(disk, away)
+    yield
+    os.rename(away, disk)
 
 
 def on_disk(folder: Path, do: str, path: str, **more) -> Step:
     return Step(do, "disk", str(folder), path, **more)
 
 
-def test_a_record_set_aside_is_finished_even_when_other_changes_came_meanwhile(home, notes, tmp_path, monkeypatch):
-    disk = second(tmp_path)
-    dies(home, monkeypatch, 1, put(notes, "a.md", "a"), on_disk(disk, "put", "b.md", data=b"b"))
-    os.rename(disk, tmp_path / "away")
-    with again(home).lock:
-        pass
-    other = again(home)
-    commit(other, put(notes, "c.md", "c"))
-    os.rename(tmp_path / "away", disk)
+def dies_between(home: Home, notes: FolderStore, disk: Path, monkeypatch, text: str = "a") -> None:
+    """Die when `a.md` of the home is written and `b.md` of the disk is not."""
+    dies(home, monkeypatch, 1, put(notes, "a.md", text), on_disk(disk, "put", "b.md", data=b"b"))
+
+
+def test_a_record_set_aside_is_finished_even_when_other_changes_came_meanwhile(home, notes, disk, monkeypatch):
+    dies_between(home, notes, disk, monkeypatch)
+    with unplugged(disk):
+        with again(home).lock:
+            pass
+        other = again(home)
+        commit(other, put(notes, "c.md", "c"))
     [record] = other.set_aside()
     with other.lock:
         other.retry(record)
@@ -78,48 +99,41 @@ def test_a_record_set_aside_is_finished_even_when_other_changes_came_meanwhile(h
     other.close()
 
 
-def test_two_records_set_aside_do_not_overwrite_each_other(home, notes, tmp_path, monkeypatch):
-    disk = second(tmp_path)
+def test_two_records_set_aside_do_not_overwrite_each_other(home, notes, disk, monkeypatch):
     for name in ("one", "two"):
         there = on_disk(disk, "put", f"{name}.md", data=name.encode())
         dies(home, monkeypatch, 1, put(notes, f"{name}.md", name), there)
-        os.rename(disk, tmp_path / "away")
-        with home.lock:
+        with unplugged(disk), home.lock:
             pass
-        os.rename(tmp_path / "away", disk)
-    with home.lock:
-        for record in home.set_aside():
-            home.retry(record)
+    retry_all(home)
     assert sorted(each.name for each in disk.iterdir()) == ["one.md", "two.md"]
 
 
-def test_a_retry_that_fails_again_leaves_one_record(home, notes, tmp_path, monkeypatch):
-    disk = second(tmp_path)
-    dies(home, monkeypatch, 1, put(notes, "a.md", "a"), on_disk(disk, "put", "b.md", data=b"b"))
-    os.rename(disk, tmp_path / "away")
-    with home.lock:
-        pass
-    before = home.set_aside()
-    with pytest.raises(CommonplaceError), home.lock:
-        home.retry(before[0])
-    with home.lock:
-        pass
+def test_a_retry_that_fails_again_leaves_one_record(home, notes, disk, monkeypatch):
+    dies_between(home, notes, disk, monkeypatch)
+    with unplugged(disk):
+        with home.lock:
+            pass
+        before = home.set_aside()
+        with pytest.raises(CommonplaceError):
+            retry_all(home)
+        with home.lock:
+            pass
     assert home.set_aside() == before
     assert not home.unfinished()
 
 
-def test_a_process_that_was_running_when_a_record_was_set_aside_uses_the_new_one(home, notes, tmp_path, monkeypatch):
+def test_a_process_that_was_running_when_a_record_was_set_aside_uses_the_new_one(home, notes, disk, monkeypatch):
     running = again(home)
-    disk = second(tmp_path)
-    dies(home, monkeypatch, 1, put(notes, "a.md", "a"), on_disk(disk, "put", "b.md", data=b"b"))
-    os.rename(disk, tmp_path / "away")
-    with home.lock:
-        pass
-    aside = {name: Path(name).read_bytes() for name in home.set_aside()}
-    with running.lock:
-        pass
-    dies(running, monkeypatch, 1, put(notes, "c.md", "c"), put(notes, "d.md", "d"))
-    third = again(home)
+    dies_between(home, notes, disk, monkeypatch)
+    with unplugged(disk):
+        with home.lock:
+            pass
+        aside = {name: Path(name).read_bytes() for name in home.set_aside()}
+        with running.lock:
+            pass
+        dies(running, monkeypatch, 1, put(notes, "c.md", "c"), put(notes, "d.md", "d"))
+        third = again(home)
     assert {name: Path(name).read_bytes() for name in third.set_aside()} == aside
     assert {"c.md", "d.md"} <= set(files(notes))
     third.close()
@@ -195,17 +209,12 @@ def test_a_damaged_text_in_the_history_does_not_stop_a_sound_one_from_being_kept
     assert home.history.text(digest, "b.md") == b"text"
 
 
-def test_forgetting_old_changes_spares_the_texts_of_a_record_set_aside(home, notes, tmp_path, monkeypatch):
-    disk = second(tmp_path)
+def test_forgetting_old_changes_spares_the_texts_of_a_record_set_aside(home, notes, disk, monkeypatch):
     commit(home, put(notes, "a.md", "a1"))
-    dies(home, monkeypatch, 1, put(notes, "a.md", "a2"), on_disk(disk, "put", "b.md", data=b"b"))
-    os.rename(disk, tmp_path / "away")
-    with home.lock:
+    dies_between(home, notes, disk, monkeypatch, "a2")
+    with unplugged(disk), home.lock:
         home.purge(clock.now() - timedelta(days=90))
-    os.rename(tmp_path / "away", disk)
-    with home.lock:
-        for record in home.set_aside():
-            home.retry(record)
+    retry_all(home)
     newest = next(home.history.changes())
     assert home.history.text(newest.files[0].old, "a.md") == b"a1"
 
@@ -217,19 +226,14 @@ def test_a_lost_folder_of_the_history_is_made_anew(home, notes):
     assert home.history.text(digest, "d/a.md") == b"a"
 
 
-def test_a_removal_is_not_taken_for_done_while_its_disk_is_away(home, tmp_path, monkeypatch):
-    disk = second(tmp_path)
+def test_a_removal_is_not_taken_for_done_while_its_disk_is_away(home, disk, monkeypatch):
     (disk / "b.md").write_text("b")
     old = FolderStore("disk", disk).read("b.md")
     dies(home, monkeypatch, 0, on_disk(disk, "remove", "b.md", old=old))
-    os.rename(disk, tmp_path / "away")
-    with home.lock:
+    with unplugged(disk), home.lock:
         assert home.history.last == 0
-    os.rename(tmp_path / "away", disk)
-    with home.lock:
-        for record in home.set_aside():
-            home.retry(record)
-        assert home.history.last == 1
+    retry_all(home)
+    assert home.history.last == 1
     assert list(disk.iterdir()) == []
 
 

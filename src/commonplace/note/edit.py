@@ -86,16 +86,12 @@ class InsertLine:
 class Append(_TextEdit):
     """Put `text` at the end, on a new line; a file without a final newline stays without."""
 
-    __slots__ = ()
-
     def apply(self, text: str) -> Edited:
         return _inserted(text, len(text), self.text)
 
 
 class Prepend(_TextEdit):
     """Put `text` directly after the frontmatter, on lines of its own."""
-
-    __slots__ = ()
 
     def apply(self, text: str) -> Edited:
         return _inserted(text, split(text).body_at, self.text, ends=True)
@@ -132,8 +128,6 @@ class ReplaceSection(_SectionEdit):
     """Replace the text under the heading, subsections included but for blank lines at its edges; a missing section is
     added, unless a heading is nearly it (SectionError)."""
 
-    __slots__ = ()
-
     def apply(self, text: str) -> Edited:
         newline, fresh = breaks(text, self.text)
         sections = _Sections(text)
@@ -158,8 +152,6 @@ class ReplaceSection(_SectionEdit):
 class AppendToSection(_SectionEdit):
     """Put `text` at the end of what stands under the heading, subsections included; without it SectionError."""
 
-    __slots__ = ()
-
     def apply(self, text: str) -> Edited:
         sections = _Sections(text)
         if (heading := sections.find(self.section)) is None:
@@ -170,7 +162,6 @@ class AppendToSection(_SectionEdit):
 class InsertBeforeSection(_SectionEdit):
     """Put `text` directly before the line of the heading; without it SectionError."""
 
-    __slots__ = ()
     _lines: ClassVar = 0
 
     def apply(self, text: str) -> Edited:
@@ -183,14 +174,11 @@ class InsertBeforeSection(_SectionEdit):
 class InsertAfterSection(InsertBeforeSection):
     """Put `text` directly after the line of the heading `section`."""
 
-    __slots__ = ()
     _lines = 1
 
 
 class AddItem(_SectionEdit):
     """Put the list item `text` (one line) after the last item of the section, which is added if missing."""
-
-    __slots__ = ()
 
     def apply(self, text: str) -> Edited:
         newline, fresh = breaks(text, self.text)
@@ -217,8 +205,6 @@ class SetKeys:
 
 class Rewrite(_TextEdit):
     """Replace the whole text."""
-
-    __slots__ = ()
 
     def apply(self, text: str) -> Edited:
         return Edited(self.text, _first_difference(text, self.text))

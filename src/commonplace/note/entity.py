@@ -212,28 +212,24 @@ class EntityText:
         newline = "\r\n" if frontmatter.is_crlf(self.text) else "\n"
         if lines and not lines[-1].endswith("\n"):
             lines[-1] += newline
-        at, fresh = self._placed(section, [f"- {each}" for each in items], lines)
+        fresh = [f"- {each}" for each in items]
+        if own := [line for name, line, _ in self._items if name == section]:
+            at = _end(max(own) - 1, lines, self._starts())
+        elif heading := self._heading(section):  # below the text of a section that has no items
+            first = heading.line - 1
+            end = min((each.line - 1 for each in self._headings if each.line - 1 > first), default=len(lines))
+            last = max(line for line in range(first, end) if line == first or lines[line].strip())
+            blanks = end - last - 1
+            at = last + 2 if blanks else last + 1
+            fresh = [*([] if blanks else [""]), *fresh, *([""] if end < len(lines) and blanks < 2 else [])]
+        else:
+            below = self._heading(RELATIONS) if section == OBSERVATIONS else None
+            at = below.line - 1 if below else len(lines)
+            before = [] if at == 0 or not lines[at - 1].strip() else [""]
+            fresh = [*before, "## " + _TITLES[section], *([""] if fresh else []), *fresh, *([""] if below else [])]
         lines[at:at] = [line + newline for line in fresh]
         self.text = "".join(lines)
         self._read()
-
-    def _placed(self, section: str, fresh: list[str], lines: list[str]) -> tuple[int, list[str]]:
-        """Where the lines go (an index into `lines`), with the blank lines they need."""
-        own = [line for name, line, _ in self._items if name == section]
-        if own:
-            return _end(max(own) - 1, lines, self._starts()), fresh
-        if heading := self._heading(section):  # below the text of a section that has no items
-            at = heading.line - 1
-            end = min((each.line - 1 for each in self._headings if each.line - 1 > at), default=len(lines))
-            last = max(line for line in range(at, end) if line == at or lines[line].strip())
-            blanks = end - last - 1
-            after = [""] if end < len(lines) and blanks < 2 else []
-            return (last + 2, [*fresh, *after]) if blanks else (last + 1, ["", *fresh, *after])
-        fresh = ["## " + _TITLES[section], *([""] if fresh else []), *fresh]
-        below = self._heading(RELATIONS) if section == OBSERVATIONS else None
-        at = below.line - 1 if below else len(lines)
-        before = [] if at == 0 or not lines[at - 1].strip() else [""]
-        return at, [*before, *fresh, *([""] if below else [])]
 
     def _drop(self, numbers: set[int]) -> None:
         if not numbers:

@@ -17,13 +17,7 @@ from typing import Any, Final, NamedTuple
 
 from commonplace.clock import stamp
 
-
-class _Remove:
-    def __repr__(self) -> str:
-        return "REMOVE"
-
-
-REMOVE: Final = _Remove()
+REMOVE: Final = object()
 """The value that takes a key out: see `set_keys`."""
 
 
@@ -256,17 +250,17 @@ def _lines(key: str, value: Any, indent: str) -> list[str]:
         inner = [line for k, v in value.items() for line in _lines(str(k), v, indent + "  ")]
         return [name, *inner] if inner else [f"{name} {{}}"]
     if isinstance(value, (list, tuple, set, frozenset)):
-        inner = [line for each in value for line in _item_lines(each, indent + "  ")]
+        inner = []
+        for each in value:
+            if isinstance(each, Mapping) and each:
+                first, *rest = [line for k, v in each.items() for line in _lines(str(k), v, indent + "    ")]
+                inner += [f"{indent}  - {first.lstrip(' ')}", *rest]
+            else:
+                plain = _quoted(each) if isinstance(each, (Mapping, list, tuple)) else scalar(each)
+                inner.append(f"{indent}  - {plain}")
         return [name, *inner] if inner else [f"{name} []"]
     is_time = isinstance(value, str) and key in _TIMES and _MOMENT.fullmatch(value)
     return [f"{name} {value if is_time else scalar(value)}"]
-
-
-def _item_lines(value: Any, indent: str) -> list[str]:
-    if isinstance(value, Mapping) and value:
-        first, *rest = [line for k, v in value.items() for line in _lines(str(k), v, indent + "  ")]
-        return [f"{indent}- {first.lstrip(' ')}", *rest]
-    return [f"{indent}- {_quoted(value) if isinstance(value, (Mapping, list, tuple)) else scalar(value)}"]
 
 
 def set_keys(text: str, changes: Mapping[str, Any], order: Sequence[str] = ()) -> str:
@@ -362,7 +356,21 @@ def _by_lines(yaml_text: str, changes: Mapping[str, Any], newline: str, order: S
 
 
 def _by_round_trip(yaml_text: str, changes: Mapping[str, Any], newline: str) -> str:
-    """The same through ruamel.yaml, for headers that cannot be edited line by line."""
+    """The same for headers that cannot be edited line by line."""
+
+    def change(rows: Any, load: Callable[[str], Any]) -> None:
+        for key, value in changes.items():
+            if value is REMOVE:
+                rows.pop(key, None)
+            else:
+                rows[key] = load(dump({key: value}))[key]
+
+    return round_trip(yaml_text, change).replace("\r\n", "\n").replace("\n", newline)
+
+
+def round_trip(yaml_text: str, change: Callable[[Any, Callable[[str], Any]], None]) -> str:
+    """YAML after `change` of what it holds, through ruamel.yaml, so that comments, order and quotes stay. `change`
+    takes the mapping and what reads YAML. Raises ValueError."""
     import io
 
     from ruamel.yaml import YAML
@@ -371,15 +379,11 @@ def _by_round_trip(yaml_text: str, changes: Mapping[str, Any], newline: str) -> 
     yaml = YAML()
     yaml.preserve_quotes = True
     yaml.width = 1 << 20
+    out = io.StringIO()
     try:
-        rows = yaml.load(yaml_text)
-        for key, value in changes.items():
-            if value is REMOVE:
-                rows.pop(key, None)
-            else:
-                rows[key] = yaml.load(dump({key: value}))[key]
-        out = io.StringIO()
+        rows = yaml.load(yaml_text) or {}
+        change(rows, yaml.load)
         yaml.dump(rows, out)
     except (YAMLError, AttributeError, ValueError) as error:
         raise ValueError(" ".join(str(error).split())) from None
-    return out.getvalue().replace("\r\n", "\n").replace("\n", newline)
+    return out.getvalue()

@@ -11,6 +11,7 @@ import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable
+from functools import partial
 
 from commonplace.note.items import coded_text, observation, read_relation, tagged
 from commonplace.note.links import parse_link
@@ -229,10 +230,7 @@ class _Lines:
             if inner is None or (at >= len(text.rstrip(f"{text[at]} \t")) and _RULE.match(text, at)):
                 break
             marker = inner
-        self._item_text(text[at:], column, is_bare)
-
-    def _item_text(self, text: str, column: int, is_bare: bool) -> None:
-        depth = len(self.offsets)
+        text, depth = text[at:], len(self.offsets)
         self.bare = is_bare
         if is_bare or self._opens_fence(text, column, 0, depth) or (text[0] in "-*_" and _RULE.match(text)):
             return
@@ -341,22 +339,19 @@ class _Lines:
             begins = begins or not sign.start()
             kept.append(text[at : sign.start()])
             if end < 0:
-                self._hold_comment(closer)
+                self.hold = partial(self._in_comment, closer)
                 return "".join(kept), begins
             at = position = end + len(closer)
         return "".join(kept) + text[at:], begins
 
-    def _hold_comment(self, closer: str) -> None:
-        def inside(line: str) -> bool:
-            self._flush()
-            end = line.find(closer)
-            if end >= 0:
-                self.hold = None
-                rest, _ = self._without_comments(line[end + len(closer) :])
-                self._inline(rest, _masked(rest), self.number)
-            return True
-
-        self.hold = inside
+    def _in_comment(self, closer: str, line: str) -> bool:
+        self._flush()
+        end = line.find(closer)
+        if end >= 0:
+            self.hold = None
+            rest, _ = self._without_comments(line[end + len(closer) :])
+            self._inline(rest, _masked(rest), self.number)
+        return True
 
     def _gather(self, text: str) -> None:
         if not self.block:

@@ -60,10 +60,12 @@ def parse_note(
         )
     for key, value in header.items():
         if value is not None and key in _READERS:
-            _READERS[key](note, value)
+            attribute, read = _READERS[key]
+            setattr(note, attribute, read(note, value))
     if yaml_text and not header:  # of a header that cannot be read, what closes the note still counts
-        for key, value in _KEPT_WHEN_BROKEN.findall(yaml_text or ""):
-            _READERS[key](note, value.strip().strip("\"'"))
+        for key, value in _KEPT_WHEN_BROKEN.findall(yaml_text):
+            attribute, read = _READERS[key]
+            setattr(note, attribute, read(note, value.strip().strip("\"'")))
     dates = (header[key] for key in ("created_at", "created") if header.get(key) is not None)
     written = next((moment for value in dates if (moment := _moment(note, value)) is not None), None)
     if written is not None or (born is not None and born < changed and not entity):
@@ -128,6 +130,10 @@ def _moment(note: Note, value: Any) -> datetime | None:
         return None
 
 
+def _each_once(note: Note, value: Any) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(_texts(value)))
+
+
 def _count(note: Note, key: str, value: Any, least: int) -> int:
     text = _text(value)
     if text.isascii() and text.isdigit() and len(text) < 19:
@@ -137,35 +143,32 @@ def _count(note: Note, key: str, value: Any, least: int) -> int:
     return least
 
 
-def _read_scope(note: Note, value: Any) -> None:
+def _scope(note: Note, value: Any) -> str:
     """A scope counts without case. One nobody can read stays as written: it must not show the note to everybody."""
     text = _text(value) or (f"{value}" if value else '""')
-    is_scope = model.SCOPE.fullmatch(text.lower())
-    note.scope = text.lower() if is_scope else text
-    if not is_scope:
-        note.warnings.append(f'bad scope "{text}" hides the note; use global or agent:NAME')
+    if model.SCOPE.fullmatch(text.lower()):
+        return text.lower()
+    note.warnings.append(f'bad scope "{text}" hides the note; use global or agent:NAME')
+    return text
 
 
-def _setter(name: str, read: Callable[[Any], Any]) -> Callable[[Note, Any], None]:
-    return lambda note, value: setattr(note, name, read(value))
-
-
-_READERS: dict[str, Callable[[Note, Any], None]] = {
-    "aliases": _setter("aliases", lambda value: tuple(dict.fromkeys(_texts(value)))),
-    "tags": _setter("tags", lambda value: tuple(united(_texts(value)))),
-    "links": _setter("links", lambda value: tuple(dict.fromkeys(_texts(value)))),
-    "source": _setter("source", lambda value: _text(value) or None),
-    "locked": _setter("locked", lambda value: _text(value).lower() == "true"),
-    "date": lambda note, value: setattr(note, "date", _text(value) if _moment(note, value) else None),
-    "scope": _read_scope,
-    "updated_at": lambda note, value: setattr(note, "updated", _moment(note, value)),
-    "expires_at": lambda note, value: setattr(note, "expires", _moment(note, value)),
-    "valid_from": lambda note, value: setattr(note, "valid_from", _moment(note, value)),
-    "valid_until": lambda note, value: setattr(note, "valid_until", _moment(note, value)),
-    "supersedes": _setter("supersedes", lambda value: tuple(dict.fromkeys(_texts(value)))),
-    "access_count": lambda note, value: setattr(note, "access_count", _count(note, "access_count", value, 0)),
-    "version": lambda note, value: setattr(note, "version", _count(note, "version", value, 1)),
+_READERS: dict[str, tuple[str, Callable[[Note, Any], Any]]] = {
+    "aliases": ("aliases", _each_once),
+    "tags": ("tags", lambda note, value: tuple(united(_texts(value)))),
+    "links": ("links", _each_once),
+    "source": ("source", lambda note, value: _text(value) or None),
+    "locked": ("locked", lambda note, value: _text(value).lower() == "true"),
+    "date": ("date", lambda note, value: _text(value) if _moment(note, value) else None),
+    "scope": ("scope", _scope),
+    "updated_at": ("updated", _moment),
+    "expires_at": ("expires", _moment),
+    "valid_from": ("valid_from", _moment),
+    "valid_until": ("valid_until", _moment),
+    "supersedes": ("supersedes", _each_once),
+    "access_count": ("access_count", lambda note, value: _count(note, "access_count", value, 0)),
+    "version": ("version", lambda note, value: _count(note, "version", value, 1)),
 }
+"""Header key → the field of Note it sets, and what reads it."""
 
 
 def _title(note: Note, header: dict[str, Any], entity: bool) -> str:

@@ -114,40 +114,30 @@ class Store(Protocol):
 
     def trouble(self) -> str:
         """Why the notes cannot be listed now, "" when they can; the index then keeps what was last seen."""
-        ...
 
     def version(self) -> Stamp | None:
         """The state of a store that is one file; None when only `list` tells, or nothing is there."""
-        ...
 
     def list(self, below: str = "") -> Listing:
         """Every note file (of one folder) with its stamp; folders that cannot be read are named, never guessed."""
-        ...
 
     def changed_since(self, version: Stamp | None) -> builtins.list[str] | None:
         """The paths of notes that may differ from those at `version`; None when only `list` tells."""
-        ...
 
     def folders(self) -> Iterator[str]:
         """Absolute paths of all folders that may hold notes, for watching; none for a store that is one file."""
-        ...
 
     def is_note(self, path: str) -> bool:
         """Whether a file of this name would be a note (by name alone)."""
-        ...
 
     def stamp(self, path: str) -> Stamp | None:
         """The note's stamp now, None when there is no such note file."""
-        ...
 
     def read(self, path: str) -> File:
         """The note's bytes. Raises NotFound, OutsideError, StorageError."""
-        ...
 
     def place(self, path: str) -> PathInfo:
         """What lies at `path` ("" = the project), a final symlink not followed. Raises OutsideError, StorageError."""
-        ...
 
     def check_writable(self) -> None:
         """Raises ReadOnlyProject when notes cannot be written file by file."""
-        ...

@@ -229,24 +229,18 @@ class Execution:
         if step.old is not None and step.kept:
             self._history.keep(step.old, name, folder.fd)
         elif step.old is not None:
-            self._hold(step, name, folder.fd)
+            # Held under a temp name until the change is done: a full disk can refuse to write it again.
+            held = f"{step.temp}-old"
+            try:
+                with suppress(FileExistsError):  # by the writer that died and whose step this is
+                    os.link(name, held, src_dir_fd=folder.fd, dst_dir_fd=folder.fd, follow_symlinks=False)
+                self._held.append((step, held))
+            except OSError as error:
+                if error.errno not in CANNOT_LINK:
+                    raise
         place = self._folder(step, step.temp_folder)
         os.rename(step.temp, name, src_dir_fd=place.fd, dst_dir_fd=folder.fd)
         self._reverse.append(("restore" if step.old else "unlink", step))
-
-    def _hold(self, step: Step, name: str, folder: int) -> None:
-        """Hold a file the history may not keep under a temp name until the change is done: a full disk can refuse
-        to write it again."""
-        held = f"{step.temp}-old"
-        try:
-            os.link(name, held, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
-        except FileExistsError:
-            pass  # by the writer that died and whose step this is
-        except OSError as error:
-            if error.errno not in CANNOT_LINK:
-                raise
-            return
-        self._held.append((step, held))
 
     def _remove(self, step: Step, folder: Folder, name: str) -> None:
         self._check(step, folder, name)

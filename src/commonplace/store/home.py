@@ -145,19 +145,10 @@ class Home:
         self.lock.close()
 
     def commit(
-        self,
-        verb: str,
-        steps: Sequence[Step],
-        *,
-        about: tuple[str, str],
-        agent: str | None = None,
-        face: str | None = None,
-        undoes: int | None = None,
-        details: dict[str, Any] | None = None,
-        run: int | None = None,
-        by: dict[str, str] | None = None,
-        may_stage: bool = False,
-    ) -> Change:
+        self, verb: str, steps: Sequence[Step], *, about: tuple[str, str], agent: str | None = None,
+        face: str | None = None, undoes: int | None = None, details: dict[str, Any] | None = None,
+        run: int | None = None, by: dict[str, str] | None = None, may_stage: bool = False,
+    ) -> Change:  # fmt: skip
         """Carry out `steps` as one change: all or nothing, durable on return. The lock must be held.
 
         `about` is (project, path) the change is listed under, `run` that of Change (0 begins one). Raises Conflict when

@@ -325,12 +325,17 @@ class History:
 
     def rewrite(self, changes: Iterable[Change]) -> None:
         """Put these changes, the oldest first, in place of all. For the holder of the home's lock. Raises OSError."""
+        self._replace(b"".join(each.dump() for each in changes))
+
+    def _replace(self, lines: bytes, *, durable: bool = True) -> None:
+        """Put these lines in place of all."""
         fresh = f"{self._layout.journal}{_NEW}"
-        if os.path.exists(fresh):
+        with suppress(FileNotFoundError):
             os.unlink(fresh)
-        write_file(fresh, b"".join(each.dump() for each in changes))
+        write_file(fresh, lines, durable=durable)
         os.replace(fresh, self._layout.journal)
-        sync_folder(self._layout.journal.parent)
+        if durable:
+            sync_folder(self._layout.journal.parent)
         self.refresh()
 
     def sweep(self, spared: Collection[str | None] = ()) -> int:

@@ -102,34 +102,12 @@ def test_a_repetition_gives_its_rule_and_first_time(text, rule, due):
 @pytest.mark.parametrize(
     "text",
     [
-        "the morning sun",
-        "may I",
-        "the sun and the moon",
-        "the cat sat on it",
-        "march on",
-        "wait a second",
-        "version 1.2.3",
-        "1/2/3/4",
-        "10.0.0.1 and 192.168.1.10:8080",
-        "the 15th floor",
-        "the 3rd attempt",
-        "support 24/7",
-        "at 5 percent",
-        "may 10 people come",
-        "am I late",
-        "for 2 hours",
-        "within 3 days",
-        "05-07",
-        "daily-report.txt",
-        "",
-        "   ",
-        "at",
-        "in the",
-        "every",
-        "every monkey",
-        "on the",
+        "the morning sun", "may I", "the sun and the moon", "the cat sat on it", "march on", "wait a second",
+        "version 1.2.3", "1/2/3/4", "10.0.0.1 and 192.168.1.10:8080", "the 15th floor", "the 3rd attempt",
+        "support 24/7", "at 5 percent", "may 10 people come", "am I late", "for 2 hours", "within 3 days", "05-07",
+        "daily-report.txt", "", "   ", "at", "in the", "every", "every monkey", "on the",
     ],
-)
+)  # fmt: skip
 def test_these_words_are_no_time(text):
     with pytest.raises(TimeRefused) as refused:
         read(text, NOW, ZONE)

@@ -107,7 +107,7 @@ def _commit_what_was_done_by_hand(home, writing) -> None:
                 touched = [each.touched() for each in steps]
                 change = Change(number, stamp(home._clock()), "write", about.project, about.path, None, None, touched)
                 home._database.commit([(change, steps)])
-                home.history.follow(change.dump(), number)
+                home.history.append_lines(change.dump(), number, durable=False)
 
 
 def _steps(home) -> list:

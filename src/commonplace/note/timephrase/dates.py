@@ -12,7 +12,7 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import NamedTuple
 
 from commonplace.errors import InvalidInput
-from commonplace.note.timephrase.lexer import UNIT_SECONDS, Lexeme, NthWeekday, Repetition, TimeOfDay
+from commonplace.note.timephrase.lexer import UNIT_SECONDS, Lexeme, Repetition, TimeOfDay
 from commonplace.note.timephrase.vocabulary import table
 
 DAY_KINDS = ("day", "delay", "weekday", "weekend", "span", "edge", "month_edge", "date", "monthday", "nth_weekday")
@@ -92,8 +92,17 @@ def _days(token: Lexeme, span: tuple[str, int] | None, today: date) -> list[date
         return [shifted(first, 1 if unit == "month" else 12, -1) if last else first]
     if kind == "monthday":
         return [_first_day(span, today).replace(day=value) if span else _next_date(today, day=value)]
-    if kind == "nth_weekday":
-        return [_nth_weekday(value, today)]
+    if kind == "nth_weekday":  # of a month without a year the next one, today included
+        if value.month is None:
+            first = shifted(today.replace(day=1), value.months)
+            found = nth_weekday(first.year, first.month, value.nth, value.day)
+        else:
+            years = (value.year,) if value.year else range(today.year, today.year + 9)
+            days = (nth_weekday(year, value.month, value.nth, value.day) for year in years)
+            found = next((each for each in days if each and (value.year or each >= today)), None)
+        if found is None:
+            raise ValueError(value)
+        return [found]
     year = today.year + span[1] if span else None
     if kind == "date":
         return _dates(value, year, today)
@@ -139,20 +148,6 @@ def nth_weekday(year: int, month: int, nth: int, day: int) -> date | None:
     days = range(1 + (day - first.weekday()) % 7, length + 1, 7)
     at = nth if nth < 0 else nth - 1
     return date(year, month, days[at]) if at < len(days) else None
-
-
-def _nth_weekday(value: NthWeekday, today: date) -> date:
-    """Of a month without a year the next one, today included. Raises ValueError for a day the month lacks."""
-    if value.month is None:
-        first = shifted(today.replace(day=1), value.months)
-        found = nth_weekday(first.year, first.month, value.nth, value.day)
-    else:
-        years = (value.year,) if value.year else range(today.year, today.year + 9)
-        days = (nth_weekday(year, value.month, value.nth, value.day) for year in years)
-        found = next((each for each in days if each and (value.year or each >= today)), None)
-    if found is None:
-        raise ValueError(value)
-    return found
 
 
 def _dates(dates: Sequence[tuple[int | None, int, int]], of_year: int | None, today: date) -> list[date]:

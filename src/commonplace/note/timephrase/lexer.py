@@ -122,6 +122,8 @@ _WRONG: _Values = [("wrong", None)]  # a time word with a value that does not ex
 _READERS: dict[str, _Reader] = {
     "vague": lambda match, before: [("vague", None)],
     "repeat_yearly": lambda match, before: [("repeat", Repetition("year"))],
+    "day_part": lambda match, before: [*zip(("day", "part"), _named(match, "day_parts"), strict=True)],
+    "weekend": lambda match, before: [("weekend", (_which(match["which"]), match["which"] == "next"))],
 }
 
 
@@ -147,13 +149,16 @@ def _instant(match: re.Match[str], before: str) -> _Values:
         return _WRONG
 
 
-@_reads("delay")
-def _delay(match: re.Match[str], before: str) -> _Values:
+@_reads("delay", "offset")
+def _distance(match: re.Match[str], before: str) -> _Values:
     said = match.groupdict()
     if "over" in said and not (said["over"] or said["after"] or said["ago"]):
         return []
-    amount, sign = _amount(match["amount"]), -1 if said.get("ago") else 1
-    return [("delay", Delay(*(sign * each for each in amount)))] if any(amount) else _WRONG
+    sign = -1 if said.get("ago") or said.get("way") == "before" else 1
+    amount = Delay(*(sign * each for each in _amount(match["amount"])))
+    if "way" in said:
+        return [("offset", amount)]
+    return [("delay", amount)] if any(amount) else _WRONG
 
 
 _DAYS_OF = {"day": 1, "week": 7, "fortnight": 14}
@@ -187,12 +192,6 @@ def _amount(text: str) -> Delay:
     if months.denominator != 1 or seconds.denominator != 1:
         raise ValueError(text)
     return Delay(int(months), int(days), int(seconds))
-
-
-@_reads("offset")
-def _offset(match: re.Match[str], before: str) -> _Values:
-    amount, sign = _amount(match["amount"]), -1 if match["way"] == "before" else 1
-    return [("offset", Delay(*(sign * each for each in amount)))]
 
 
 _NTH = {"first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "last": -1}
@@ -280,11 +279,6 @@ def _edge(match: re.Match[str], before: str) -> _Values:
     return [("edge", (unit, offset or 0, is_last))]
 
 
-@_reads("weekend")
-def _weekend(match: re.Match[str], before: str) -> _Values:
-    return [("weekend", (_which(match["which"]), match["which"] == "next"))]
-
-
 @_reads("weekday")
 def _weekday(match: re.Match[str], before: str) -> _Values:
     day, which, chinese = match["day"], _which(match["which"]), table("chinese.weekdays")
@@ -299,12 +293,6 @@ def _weekday(match: re.Match[str], before: str) -> _Values:
 def _day(match: re.Match[str], before: str) -> _Values:
     is_part_of_word = match["zwords"] == "后天" and before and before in "之以今"
     return [] if is_part_of_word else [("day", _named(match, "days"))]
-
-
-@_reads("day_part")
-def _day_part(match: re.Match[str], before: str) -> _Values:
-    days, part = _named(match, "day_parts")
-    return [("day", days), ("part", part)]
 
 
 @_reads("part")

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from commonplace.errors import CommonplaceError, NotFound, StorageError
 from commonplace.store.journal import LINES, Change, History, RedoRecord, Touched, redo_lines
@@ -132,12 +131,22 @@ class LineChanges:
         self._record.refresh()
         if not self.waits():
             return
+        from commonplace.store.inplace.locked_file import LockedFile
+
         try:
             for row in redo_lines(self._record.read()):
                 change = Change.load(row["change"].encode())
                 latest = next(self._history.changes(), None)
                 is_logged = latest is not None and latest.dump() == change.dump()
-                is_made = self._is_made(change, row)
+                file, data = LockedFile(Path(row["place"])), row["data"].encode("utf-8", "surrogateescape")
+                if row["size"] is not None:
+                    is_made = file.complete_append(row["size"], data, row["inode"])
+                elif data:
+                    old = self._history.text(change.files[0].old or "", change.path)
+                    is_made = file.complete_overwrite(old, data, row["inode"])
+                else:
+                    stamp = file.stamp()
+                    is_made = stamp is not None and stamp.inode == row["inode"]
                 if is_logged and not is_made:
                     self._history.retract(change)
                 elif is_made and not is_logged:  # a power failure took the line
@@ -148,19 +157,6 @@ class LineChanges:
         except (OSError, NotFound, StorageError):
             return  # the file is out of reach; the record waits for it
         self._record.drop()
-
-    def _is_made(self, change: Change, row: dict[str, Any]) -> bool:
-        """Whether the change came to its file, after completing what came only in part. Raises OSError."""
-        from commonplace.store.inplace.locked_file import LockedFile
-
-        file, data = LockedFile(Path(row["place"])), row["data"].encode("utf-8", "surrogateescape")
-        if row["size"] is not None:
-            return file.complete_append(row["size"], data, row["inode"])
-        if data:
-            old = self._history.text(change.files[0].old or "", change.path)
-            return file.complete_overwrite(old, data, row["inode"])
-        stamp = file.stamp()
-        return stamp is not None and stamp.inode == row["inode"]
 
     def kept(self, touched: Touched) -> KeptLines:
         """What the history holds of a change to lines. Raises NotFound, StorageError when it is gone or damaged."""

@@ -98,7 +98,7 @@ def parse_line(line: bytes) -> dict[str, Any] | None:
     return value
 
 
-def dump_line(value: dict[str, Any]) -> str:
+def dump_line(value: Any) -> str:
     """`value` as JSON in one line without blanks, other alphabets raw."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
@@ -120,7 +120,7 @@ def with_members(line: bytes, **members: Any) -> bytes:
     bom = _BOM if line.startswith(_BOM) else b""
     text = line.removeprefix(_BOM).decode()
     for key, value in members.items():
-        fresh = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        fresh = dump_line(value)
         spans = [(start, end) for name, start, end in _members(text) if name == key]
         if spans:
             start, end = spans[-1]

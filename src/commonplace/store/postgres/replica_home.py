@@ -33,8 +33,7 @@ from commonplace.store.journal import ERASE, Change, History, Touched
 from commonplace.store.layout import Layout
 from commonplace.store.path_guard import open_folder
 from commonplace.store.postgres.replica import ColdStart, Key, ReplicaFolder, ReplicaState, boot_id
-from commonplace.store.postgres.replica_access import ReplicaAccess
-from commonplace.store.postgres.replica_history import ReplicaHistory
+from commonplace.store.postgres.replica_log import ReplicaAccess, ReplicaHistory
 from commonplace.store.postgres.rows import FileRow, Snapshot, SpaceState
 from commonplace.store.postgres.shared_files import attach
 from commonplace.store.postgres.space_database import SpaceDatabase
@@ -59,32 +58,28 @@ class PostgresHome(Home):
         self._url, self._space, self._serves = url, space, serves
         self._shared = attach(layout.root, url, space)
         self._database = self._shared.hand_over()
+        self._cold_start = ColdStart(layout.cold_start, self._bring_slowly)
+        self._depth, self._boot = 0, boot_id()
         try:
-            self._open(layout, clock)
+            self._folder = ReplicaFolder(layout)
+            super().__init__(layout, clock)
+            self.lines.close()
+            self.lines = _NoLines(layout, self.history)
+            state = self._folder.state()
+            try:
+                newest = self._database.prepare()
+            except DatabaseAway:
+                if state is None:
+                    raise
+                return  # every call says that it answers from the copy
+            if serves and state is None and self._database.has_more_than(_LARGE):
+                self._cold_start.start()
+            elif state is None or state.boot != self._boot or self._lacks(newest):
+                with self.lock:
+                    self._bring()
         except BaseException:
             self._database.close()
             raise
-
-    def _open(self, layout: Layout, clock: Clock) -> None:
-        self._folder = ReplicaFolder(layout)
-        self._cold_start = ColdStart(layout.cold_start, self._bring_slowly)
-        self._depth = 0
-        self._boot = boot_id()
-        super().__init__(layout, clock)
-        self.lines.close()
-        self.lines = _NoLines(layout, self.history)
-        state = self._folder.state()
-        try:
-            newest = self._database.prepare()
-        except DatabaseAway:
-            if state is None:
-                raise
-            return  # every call says that it answers from the copy
-        if self._serves and state is None and self._database.has_more_than(_LARGE):
-            self._cold_start.start()
-        elif state is None or state.boot != self._boot or self._lacks(newest):
-            with self.lock:
-                self._bring()
 
     def _open_history(self) -> History:
         # After the journal was written anew by this process, the copy here is of the new epoch.

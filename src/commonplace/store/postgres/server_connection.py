@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
 
 from commonplace.errors import ConfigError, DatabaseAway, DatabaseRefused
 
@@ -62,7 +63,9 @@ class Connection:
         self._connection: psycopg.Connection[Any] | None = None
         self._away_until = 0.0
         self._away = ""  # why it could not be reached just now
-        self.server = _server(url)
+        parts = urlsplit(url)
+        self.server = f"{parts.netloc.rpartition('@')[2] or 'the local server'}{parts.path}"
+        """The server and database for people: no password."""
 
     def close(self) -> None:
         """End the connection, and with it the locks it holds."""
@@ -133,15 +136,6 @@ class Connection:
             if not had_one or self._away:
                 raise
             return self._run(work)
-
-
-def _server(url: str) -> str:
-    """The server and database of an address, for people: no password."""
-    from urllib.parse import urlsplit
-
-    parts = urlsplit(url)
-    host = parts.netloc.rpartition("@")[2] or "the local server"
-    return f"{host}{parts.path}"
 
 
 def reason_of(error: psycopg.Error) -> str:

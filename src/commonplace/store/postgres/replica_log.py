@@ -1,4 +1,8 @@
-"""Reads counted on a replica: its own log holds what the database does not know yet; all replicas' sums are there."""
+"""What a replica keeps of the journal and of the reads counted.
+
+Its journal is a copy of the one in the database, with those of its texts that were needed here. Its own log of reads
+holds what the database does not know yet; the sums of all replicas are there.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +10,70 @@ import os
 import re
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import UUID, uuid4
 
-from commonplace.errors import Busy, DatabaseRefused
+from commonplace.errors import Busy, DatabaseRefused, NotFound, StorageError
 from commonplace.store.access import AccessLog, LockedLog
 from commonplace.store.base import File, Stamp, sha256
 from commonplace.store.files import put_derived
+from commonplace.store.journal import Change, History
+from commonplace.store.layout import Layout
 from commonplace.store.postgres.rows import counted
 from commonplace.store.postgres.space_database import SpaceDatabase
 
 _MARK = re.compile(rb"^# ([0-9a-f-]{36})$", re.MULTILINE)
 _BETWEEN = 10.0
 """Seconds between two exchanges with the database, so that a read is no write there."""
+
+
+class ReplicaHistory(History):
+    """As `History`; what is written goes to the database first. `rewritten` is called after `rewrite`."""
+
+    def __init__(self, layout: Layout, database: SpaceDatabase, rewritten: Callable[[], None]):
+        self._database, self._rewritten = database, rewritten
+        super().__init__(layout)
+
+    def replace(self, lines: Iterable[bytes]) -> None:
+        """Put the lines the database has in place of all, and drop the texts none of them refers to. Raises OSError."""
+        self._replace(b"".join(lines), durable=False)
+        super().sweep()
+
+    def append(self, change: Change, *, durable: bool = True) -> None:
+        """Commit a change that changes no note, with the texts kept here that it refers to."""
+        wanted = [each.old for each in change.files if each.old]
+        here = [each for each in wanted if os.path.exists(self.object_path(each))]
+        self._database.append(change, {each: super(ReplicaHistory, self).text(each, change.path) for each in here})
+        self.append_lines(change.dump(), change.number, durable=False)
+
+    def text(self, digest: str, path: str) -> bytes:
+        """As `History.text`; a text that is not here is fetched. Raises DatabaseAway."""
+        try:
+            return super().text(digest, path)
+        except StorageError:
+            os.unlink(self.object_path(digest))
+        except NotFound:
+            pass
+        data = self._database.text(digest)
+        if data is None or sha256(data) != digest:
+            raise NotFound(path)
+        self.keep_bytes(data, durable=False)
+        return data
+
+    def rewrite(self, changes: Iterable[Change]) -> None:
+        """As `History.rewrite`, for all replicas."""
+        every = list(changes)
+        self._database.rewrite(every)
+        self.replace(each.dump() for each in every)
+        self._rewritten()
+
+    def sweep(self, spared: Collection[str | None] = ()) -> int:
+        """As `History.sweep`, in the database and here. Returns how many went in the database."""
+        gone = self._database.sweep({each for each in self.referenced() | {*spared} if each})
+        super().sweep(spared)
+        return gone
 
 
 class ReplicaAccess(AccessLog):

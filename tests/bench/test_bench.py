@@ -1,4 +1,4 @@
-"""The benchmark runs and shows its figures. Nothing here looks at how fast anything was."""
+"""The benchmarks run and show their figures. Nothing here looks at how fast anything was."""
 
 from __future__ import annotations
 
@@ -10,17 +10,15 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.slow
-
 ROOT = Path(__file__).parents[2]
 
 
-def bench(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """One run of the benchmark with its temporary folder below `tmp_path`."""
+def bench(name: str, tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """One run of a benchmark with its temporary folder below `tmp_path`."""
     paths = [str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]
     environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(filter(None, paths))}
     return subprocess.run(
-        [sys.executable, str(ROOT / "bench" / "run.py"), *arguments],
+        [sys.executable, str(ROOT / "bench" / f"{name}.py"), *arguments],
         capture_output=True, text=True, timeout=300, env=environment,
     )  # fmt: skip
 
@@ -29,11 +27,12 @@ def bench(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
     """What a run over a tiny vault printed, and the folder it had for its temporary files."""
     place = tmp_path_factory.mktemp("bench")
-    done = bench(place, "--notes", "60", "--only", "size,parse,sweep,search,graph,recall,write,calls")
+    done = bench("run", place, "--notes", "60", "--only", "size,parse,sweep,search,graph,recall,write,calls")
     assert done.returncode == 0, done.stderr
     return done.stdout, place
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "what",
     [
@@ -50,6 +49,7 @@ def test_every_figure_has_a_row_beside_its_budget(ran: tuple[str, Path], what: s
     assert row[0].endswith((" ok", " over")) or what in ("parse the vault's notes", "sweep of 60")
 
 
+@pytest.mark.slow
 def test_a_page_of_documentation_can_take_the_last_block_as_it_is(ran: tuple[str, Path]) -> None:
     _, place = ran
     machine, figures = ran[0].rstrip().split("\n\n")[-2:]
@@ -59,11 +59,43 @@ def test_a_page_of_documentation_can_take_the_last_block_as_it_is(ran: tuple[str
         assert path not in machine + figures
 
 
+@pytest.mark.slow
 def test_nothing_stays_in_the_temporary_folder(ran: tuple[str, Path]) -> None:
     assert list(ran[1].iterdir()) == []
 
 
+@pytest.mark.slow
 def test_an_unknown_figure_is_refused_by_name(tmp_path: Path) -> None:
-    done = bench(tmp_path, "--only", "index,nonsense")
+    done = bench("run", tmp_path, "--only", "index,nonsense")
     assert done.returncode == 2
     assert 'no figure "nonsense"' in done.stderr
+
+
+@pytest.mark.slow
+def test_a_few_callers_lose_nothing_over_the_socket_and_over_http(tmp_path: Path) -> None:
+    done = bench("callers", tmp_path, "--callers", "3", "--seconds", "2", "--pause", "0.01", "--notes", "5")
+    assert done.returncode == 0, done.stderr
+    header, *rows = [line.split() for line in done.stdout.splitlines()]
+    assert header[-2:] == ["refused", "lost"]
+    assert [row[0] for row in rows] == ["socket", "http"]
+    for row in rows:
+        assert row[-2:] == ["0", "0"]
+        assert int(row[-3]) > 0
+
+
+INGEST = ("ingest", ["--notes", "12"], ("ingest, 12 new notes", "  again, all known", "  again, 12 of them changed"))
+LIFECYCLE = (
+    "lifecycle", ["--memories", "8", "--inbox", "3", "--rounds", "1", "--settle", "0"],
+    ("dream 1, 3 in the inbox", "consolidate, 8 memories, nothing to do", "dream 3, 8 memories"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "arguments", "rows"), [INGEST, pytest.param(*LIFECYCLE, marks=pytest.mark.slow)])
+def test_every_job_has_a_row_and_nothing_stays(
+    tmp_path: Path, name: str, arguments: list[str], rows: tuple[str, ...]
+) -> None:
+    done = bench(name, tmp_path, *arguments)
+    assert done.returncode == 0, done.stderr
+    for what in rows:
+        assert f"\n{what}" in f"\n{done.stdout}"
+    assert list(tmp_path.iterdir()) == []

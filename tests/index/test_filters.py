@@ -125,42 +125,6 @@ def test_a_filter_that_most_notes_pass_is_as_exact_as_a_rare_one(desk: Desk) -> 
     assert desk.list(tags=("some",), limit=2) == ["5360.md", "5320.md"]
 
 
-METADATA: list[tuple[dict[str, Any], set[str]]] = [
-    ({"status": "draft"}, {"draft.md"}),
-    ({"status": "Draft"}, set()),
-    ({"priority": 2}, {"draft.md"}),
-    ({"priority": "2"}, {"draft.md"}),
-    ({"priority": 2.0}, {"draft.md"}),
-    ({"priority": {"$gt": 2}}, {"final.md"}),
-    ({"priority": {"$gte": "2"}}, {"draft.md", "final.md"}),
-    ({"priority": {"$lt": 3, "$gt": 1}}, {"draft.md"}),
-    ({"priority": {"$between": [2, 10]}}, {"draft.md", "final.md"}),
-    ({"priority": "none"}, {"empty.md"}),
-    ({"due": {"$lte": "2026-06-01"}}, {"draft.md"}),
-    ({"due": {"$between": ["2026-10-31", "2026-11-02"]}}, {"final.md"}),
-    ({"due": "2026-05-01"}, {"draft.md"}),
-    ({"status": {"$in": ["final", "draft"]}}, {"draft.md", "final.md"}),
-    ({"status": {"$in": []}}, set()),
-    ({"status": {"$gt": "e"}}, {"final.md"}),
-    ({"team": "blue"}, {"draft.md"}),
-    ({"team": {"$in": ["green", "white"]}}, {"final.md"}),
-    ({"team": ["red", "blue"]}, {"draft.md"}),
-    ({"team": ["red", "green"]}, set()),
-    ({"done": True}, {"final.md"}),
-    ({"done": False}, {"draft.md"}),
-    ({"done": "true"}, {"final.md"}),
-    ({"review.by": "Ann"}, {"final.md"}),
-    ({"review": {"$in": ["Ann"]}}, set()),
-    ({"where.city": "Oslo"}, {"empty.md"}),
-    ({"where.zip": "0150"}, {"empty.md"}),
-    ({"missing": None}, set()),
-    ({"status": "draft", "priority": 10}, set()),
-    ({"type": "note", "status": "final"}, {"final.md"}),
-    ({"title": "plain"}, {"plain.md"}),
-    ({"tags": "x"}, set()),
-]
-
-
 def test_notes_since_a_time_are_counted_from_either_end_alike(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(12):
         scope = "---\nscope: agent:ada\n---\n" if number % 3 == 0 else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import nullcontext
 
 import pytest
@@ -11,7 +12,7 @@ from commonplace.errors import Busy
 from commonplace.index import sync
 from commonplace.index.database import merge_words
 from commonplace.note.model import Note
-from commonplace.store.base import Listing, Stamp
+from commonplace.store.base import Stamp
 from index.conftest import Desk
 
 
@@ -26,9 +27,6 @@ class Shelf:
     def write(self, path: str, text: str, mtime: int, inode: int = 0) -> None:
         self.files[path] = (text, Stamp(len(text), mtime, inode or hash(path) & 0xFFFF))
 
-    def listing(self, unreadable: tuple[str, ...] = ()) -> Listing:
-        return Listing({path: stamp for path, (_, stamp) in self.files.items()}, list(unreadable))
-
     def load(self, path: str) -> tuple[Note, Stamp] | None:
         self.read.append(path)
         if path not in self.files:
@@ -36,12 +34,13 @@ class Shelf:
         text, stamp = self.files[path]
         return self.desk.note(path, text), stamp
 
-    def plan(self, unreadable: tuple[str, ...] = ()) -> list[sync.Difference]:
-        return self.desk.index.plan("notes", self.listing(unreadable))
+    def plan(self) -> list[sync.Difference]:
+        parts = ({path: stamp} for path, (_, stamp) in self.files.items())
+        return [*self.desk.index.plan("notes", parts)]
 
-    def sync(self, unreadable: tuple[str, ...] = (), changes: list[sync.Difference] | None = None) -> sync.Result:
+    def sync(self, changes: Sequence[sync.Difference] | None = None) -> sync.Result:
         result = sync.Result()
-        planned = self.plan(unreadable) if changes is None else changes
+        planned = self.plan() if changes is None else changes
         self.desk.index.apply("notes", planned, self.load, nullcontext(), result)
         self.desk.check()
         return result
@@ -69,9 +68,44 @@ def test_what_changed_again_between_plan_and_apply_is_taken_as_it_is_then(shelf:
     shelf.write("c.md", "newer", 50)
     assert shelf.sync(changes=planned).added == 2
     assert shelf.desk.found("newer") == ["c.md"]
-    planned = shelf.desk.index.plan("notes", Listing())
+    planned = shelf.desk.index.plan("notes", [])
     assert shelf.sync(changes=planned) == sync.Result()
     assert sorted(shelf.desk.list()) == ["b/d.md", "c.md"]
+
+
+def test_what_another_process_indexed_between_plan_and_apply_stays_as_it_is(shelf: Shelf) -> None:
+    shelf.sync()
+    shelf.files["moved.md"] = shelf.files.pop("a.md")
+    shelf.write("new.md", "new", 9)
+    planned = shelf.plan()
+    shelf.sync()
+    rows = [*shelf.desk.db.execute("select row, path from note order by row")]
+    assert shelf.sync(changes=planned) == sync.Result()
+    assert [*shelf.desk.db.execute("select row, path from note order by row")] == rows
+
+
+def test_a_file_that_was_listed_twice_is_one_note(shelf: Shelf) -> None:
+    for number in range(60):
+        shelf.write(f"n{number}.md", "x", number)
+    assert shelf.sync(changes=[*shelf.plan(), *shelf.plan()[-5:]]).added == 63
+
+
+def test_changes_come_in_an_order_of_their_own_however_the_disk_is_listed(shelf: Shelf) -> None:
+    shelf.write("old.md", "old", 7)
+    shelf.write("as before.md", "same", 3)
+    shelf.sync()
+    shelf.files["b/moved.md"] = shelf.files.pop("old.md")
+    del shelf.files["c.md"]
+    for mtime, path in ((-5, "y.md"), (1 << 70, "z.md"), (2, "b/ä.md"), (2, "b/a.md"), (9, "b/d.md"), (8, "a.md")):
+        shelf.write(path, "changed", mtime)
+    planned = shelf.desk.index.plan("notes", ({path: stamp} for path, (_, stamp) in reversed(shelf.files.items())))
+    assert [(each.path, each.old) for each in planned] == [
+        ("c.md", "c.md"), ("b/moved.md", "old.md"),
+        ("y.md", None), ("b/a.md", None), ("b/ä.md", None), ("z.md", None),
+        ("a.md", "a.md"), ("b/d.md", "b/d.md"),
+    ]  # fmt: skip
+    assert [each.stamp for each in planned[2:5]] == [shelf.files[each][1] for each in ("y.md", "b/a.md", "b/ä.md")]
+    assert planned[5].stamp == (len("changed"), (1 << 63) - 1, shelf.files["z.md"][1].inode)
 
 
 def test_many_changes_are_applied_in_portions_that_are_told(shelf: Shelf) -> None:

@@ -279,8 +279,8 @@ class Freshness:
         from commonplace.index import sync
 
         notes, name = self._index.notes, store.name
-        differs: list[Difference] = []
-        gone: dict[str, Values] = {}
+        comparison = sync.Comparison()
+        gone: dict[str, bytes] = {}
         waiting, unreadable = [""], list[str]()
         while waiting:
             folder, seen, folders = waiting.pop(), set[str](), list[str]()
@@ -294,7 +294,7 @@ class Freshness:
             for _ in store.portions(folder, listing, folders, _LISTED):
                 known = notes.stamps_of(name, listing.stamps)
                 seen.update(known)
-                differs += sync.plan(known, listing)
+                comparison.look(known, listing.stamps)
                 listing.stamps.clear()
                 yield
             waiting += folders
@@ -302,9 +302,7 @@ class Freshness:
             for part in notes.not_among(name, folder, seen, folders, _LISTED) if not listing.unreadable else ():
                 gone |= part
                 yield
-        added: dict[str, Values] = {each.path: each.stamp for each in differs if each.old is None and each.stamp}
-        changes = sync.plan(gone, Listing(added))
-        changes += [each for each in differs if each.old is not None]
+        changes = comparison.end(gone, ())
         yield
         for at in range(0, len(changes), _APPLIED):
             while not self._applied(store, changes[at : at + _APPLIED]):
@@ -364,7 +362,7 @@ class Freshness:
             with index.write_lock, index.transaction():
                 index.see(name, version)
 
-    def _plan(self, store: Store, folder: str) -> list[Difference]:
+    def _plan(self, store: Store, folder: str) -> Sequence[Difference]:
         """What has to change in the index so that it shows the project, or one folder of it."""
         index, name = self._index, store.name
         if trouble := store.trouble():
@@ -375,11 +373,11 @@ class Freshness:
         paths = None if folder else store.changed_since(index.seen(name))
         if paths is not None:
             return [change for path in paths for change in index.plan_file(name, path, store.stamp(path))]
-        listing = store.list(folder)
+        listing = Listing()
+        changes = index.plan(name, self._parts(store, folder, listing), listing.unreadable, folder)
         if listing.unreadable:
             self._troubles[name] = _unreadable(name, listing.unreadable)
-        self._leave_out_skipped(name, listing, folder)
-        return index.plan(name, listing, folder)
+        return changes
 
     def _check_file(self, store: Store, path: str, result: Result) -> None:
         """Compare one file with the index, and apply what differs."""
@@ -401,18 +399,23 @@ class Freshness:
             index.apply(store.name, changes, partial(self._load, store), index.write_lock, result, progress,
                         self._files(store))  # fmt: skip
 
-    def _leave_out_skipped(self, project: str, listing: Listing, folder: str) -> None:
-        """Leave out files known to be no text, as long as they are the same."""
-        gone = [
-            (name, path)
-            for name, path in self.unreadable.keys() | self._skipped.keys()
-            if name == project and path not in listing.stamps and (not folder or path.startswith(f"{folder}/"))
-        ]
+    def _parts(self, store: Store, folder: str, listing: Listing) -> Iterator[dict[str, Values]]:
+        """What `store.parts` finds, without files known to be no text, as long as they are the same."""
+        name, skipped = store.name, self._skipped
+        gone = {
+            path
+            for project, path in self.unreadable.keys() | skipped.keys()
+            if project == name and (not folder or path.startswith(f"{folder}/"))
+        }
+        for _ in store.parts(folder, listing):
+            for path in gone & listing.stamps.keys():
+                gone.remove(path)
+                if skipped.get((name, path)) == bounded(listing.stamps[path]):
+                    del listing.stamps[path]
+            yield listing.stamps
+            listing.stamps.clear()
         if gone and not listing.unreadable:
-            self._notice_all(gone)
-        for (name, path), stamp in self._skipped.items():
-            if name == project and path in listing.stamps and bounded(listing.stamps[path]) == stamp:
-                del listing.stamps[path]
+            self._notice_all([(name, path) for path in gone])
 
     def accept(self, project: str, path: str, stamp: Stamp, note: Note | None) -> Note | None:
         """`note` if it may be indexed: a file that is no text, or a memory with a broken header, is left out."""

@@ -90,7 +90,14 @@ class EntityQueries(Queries):
         if self._seen is None or self._seen[0] is not db:
             self._forget()
         self._seen = now
-        fresh = self._load(db)
+        last = max(self._known, default=0)
+        sql = f"select e.seq, e.observations, {_ENTITY} from entity e where e.seq > ?"
+        for seq, texts, *values in db.execute(sql, (last,)):
+            row = EntityRow._make(values)
+            lowered = [each.lower() for each in (row.name, row.kind or "", *json.loads(texts))]
+            known = ((row.created, row.path), row, "\n".join(lowered), lowered)
+            self._known[seq] = None if row.kind is None else known  # a placeholder is known, but no entity
+        fresh = max(self._known, default=0) > last
         if db.execute("select count(*) from entity").fetchone()[0] != len(self._known):
             there = {seq for (seq,) in db.execute("select seq from entity")}
             self._known = {seq: one for seq, one in self._known.items() if seq in there}
@@ -98,17 +105,6 @@ class EntityQueries(Queries):
         if fresh:
             ordered = sorted(one for one in self._known.values() if one is not None)
             self._rows, self._wholes, self._texts = ([one[at] for one in ordered] for at in (1, 2, 3))  # type: ignore[assignment]
-
-    def _load(self, db: sqlite3.Connection) -> bool:
-        """Read what came since the last look; placeholders are known, but no entities. Returns whether anything did."""
-        last = max(self._known, default=0)
-        sql = f"select e.seq, e.observations, {_ENTITY} from entity e where e.seq > ?"
-        for seq, texts, *values in db.execute(sql, (last,)):
-            row = EntityRow._make(values)
-            lowered = [each.lower() for each in (row.name, row.kind or "", *json.loads(texts))]
-            known = ((row.created, row.path), row, "\n".join(lowered), lowered)
-            self._known[seq] = None if row.kind is None else known
-        return max(self._known, default=0) > last
 
     def named(self, names: Iterable[str], viewer: str | None) -> list[EntityRow]:
         """Entities and placeholders of exactly these names, in order."""

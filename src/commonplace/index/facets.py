@@ -48,19 +48,15 @@ def facet_text(note: Note, project: int) -> str:
     for seen in note.observations:
         pairs += [(OBSERVED, seen.category), *((TAG, tag) for tag in seen.tags)]
     pairs += [(CATEGORY, note.category), (PHASE, note.phase), (SOURCE, note.source)]
-    pairs += [(BY, note.provenance.who), *((CLIENT, name) for name in _clients(note.provenance.client))]
+    pairs.append((BY, note.provenance.who))
+    if client := note.provenance.client:
+        pairs += [(CLIENT, client), (CLIENT, client.partition(" ")[0])]  # with its version, and without
     status = note.header.get("status")
-    pairs += [
-        (STATUS, str(value)) for value in (status if isinstance(status, list) else [status]) if status is not None
-    ]
+    if status is not None:
+        pairs += [(STATUS, str(value)) for value in (status if isinstance(status, list) else [status])]
     if note.header.get("pinned") is True:
         pairs.append((PINNED, "true"))
     return " ".join(dict.fromkeys(token(kind, value) for kind, value in pairs if value is not None))
-
-
-def _clients(client: str | None) -> tuple[str, ...]:
-    """The name of a client with its version, and without."""
-    return (client, client.partition(" ")[0]) if client else ()
 
 
 def wanted(
@@ -82,7 +78,7 @@ def wanted(
         if archive is not None and CATEGORY_PROJECT in query.projects and query.archived is not False:
             ids.append(archive)
         others = set(known.values()).difference(ids)
-        if has_text and len(others) <= _FEW_PROJECTS and _notes(db, ids) > _notes(db, others):
+        if has_text and len(others) <= _FEW_PROJECTS and counted(db, set(ids)) > counted(db, others):
             unwanted += [token(PROJECT, str(each)) for each in sorted(others)]
         else:
             needed.append(any_of(PROJECT, map(str, ids)) if ids else quoted(_NONE))
@@ -125,10 +121,10 @@ def projects_of(needed: Iterable[str], unwanted: Iterable[str], known: Iterable[
     return list(left.values())
 
 
-def _notes(db: sqlite3.Connection, projects: Iterable[int]) -> int:
-    """How many notes these projects have."""
-    sql = "select total(notes) from tally where project = ? and folder = ''"
-    return sum(int(db.execute(sql, (each,)).fetchone()[0]) for each in set(projects))
+def counted(db: sqlite3.Connection, projects: Iterable[int], viewer: str | None = None) -> int:
+    """How many notes of these projects `viewer` sees."""
+    sql = "select scope, sum(notes) from tally where project = ? and folder = '' group by scope"
+    return sum(number for each in projects for scope, number in db.execute(sql, (each,)) if may_see(scope, viewer))
 
 
 def any_of(kind: int, values: Iterable[str]) -> str:

@@ -6,7 +6,7 @@ SQLite's place by offering the methods of `Index`, `NoteQueries`, `LinkQueries`,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from datetime import date
 from functools import cached_property
@@ -17,14 +17,14 @@ from commonplace.index import database
 from commonplace.index.database import Database
 from commonplace.index.note_queries import EntryQueries, NoteQueries
 from commonplace.query import Query
-from commonplace.store.base import Listing, Stamp
+from commonplace.store.base import Stamp, Values
 
 if TYPE_CHECKING:
     from commonplace.index.entity_queries import EntityQueries
     from commonplace.index.link_queries import LinkQueries
     from commonplace.index.rows import Hit, Hits, NoteInfo, SmartResult
     from commonplace.index.search.ranking import Nearness
-    from commonplace.index.sync import BulkSource, Difference, Load, Progress, Result
+    from commonplace.index.sync import BulkSource, Difference, Differences, Load, Progress, Result
     from commonplace.note.model import Note
 
 
@@ -73,12 +73,15 @@ class Index(Database):
 
         return writer.forget_project(self.connection, project)
 
-    def plan(self, project: str, listing: Listing, folder: str = "") -> list[Difference]:
-        """What has to change so that the index shows `listing`, all of a project or of one folder of it: removals
-        first, then new notes, oldest first. Nothing below a folder that could not be read counts as removed."""
+    def plan(
+        self, project: str, parts: Iterable[dict[str, Values]], unreadable: Sequence[str] = (), folder: str = ""
+    ) -> Differences:
+        """What has to change so that the index shows the files, by stamp, of `parts`: all of a project or of one folder
+        of it. Removals first, then new notes, oldest first. Nothing below a folder that is `unreadable` after the last
+        part counts as removed."""
         from commonplace.index import sync
 
-        return sync.plan(self.notes.stamps(project, folder), listing)
+        return sync.plan(self.notes.stamps(project, folder), parts, unreadable)
 
     def plan_file(self, project: str, path: str, stamp: Stamp | None) -> list[Difference]:
         """The same for the single note at `path`, which has this stamp if it is there."""

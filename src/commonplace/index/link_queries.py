@@ -176,7 +176,10 @@ class LinkQueries(Queries):
         for link, answer in zip(links, _answers(resolver, links), strict=True):
             if answer.row is not None and answer.row not in seen:
                 via.setdefault(answer.row, link.type)
-        for link in self._links_to(frontier, resolver) if known is None else known:
+        if known is None:
+            links = self._links("fold", {one for note in frontier for one in self._keys(note)})
+            known = self._leading(frontier, links, resolver)
+        for link in known:
             if link.note not in seen:
                 via.setdefault(link.note, link.type)
         return via
@@ -201,10 +204,6 @@ class LinkQueries(Queries):
             links = map(_Link._make, self._among(among, rows[at : at + size], *keys))
             found += self._leading([note], list(links), resolver)
         return found, 0
-
-    def _links_to(self, notes: Sequence[NoteInfo], resolver: Resolver) -> list[_Link]:
-        """The links that lead to one of `notes`, newest source first."""
-        return self._leading(notes, self._links("fold", {one for note in notes for one in self._keys(note)}), resolver)
 
     @staticmethod
     def _leading(notes: Sequence[NoteInfo], links: list[_Link], resolver: Resolver) -> list[_Link]:

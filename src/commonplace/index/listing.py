@@ -21,7 +21,7 @@ from commonplace.clock import microseconds
 from commonplace.errors import InvalidInput
 from commonplace.index import validity
 from commonplace.index.database import held, in_snapshot
-from commonplace.index.facets import expression, may_see, passes, project_ids, projects_of, wanted
+from commonplace.index.facets import counted, expression, passes, project_ids, projects_of, wanted
 from commonplace.index.rows import NoteInfo, header_of, in_order
 from commonplace.note.links import check_length, lead, slug
 from commonplace.note.model import ARCHIVE_PROJECT, TRACE_PROJECT
@@ -81,7 +81,7 @@ def listing(
     conditions, values = columns(query)
     is_since = query.after is not None and len(conditions) == 1
     projects = projects_of(needed, unwanted, project_ids(db).values())
-    held_there = 0 if projects is None else _counted(db, projects, viewer)
+    held_there = 0 if projects is None else counted(db, projects, viewer)
     known = None if projects is None or conditions else held_there
     if (unwanted and not facets) or held_there > _FEW:  # some scopes, the archive, or the traces
         facets = ""
@@ -126,19 +126,13 @@ def listing(
     return in_order(db, [row for (row,) in page]), total
 
 
-def _counted(db: sqlite3.Connection, projects: Sequence[int], viewer: str | None) -> int:
-    """How many notes of these projects `viewer` sees."""
-    sql = "select scope, sum(notes) from tally where project = ? and folder = '' group by scope"
-    return sum(number for each in projects for scope, number in db.execute(sql, (each,)) if may_see(scope, viewer))
-
-
 def _holding(
     db: sqlite3.Connection, text: str, needed: Sequence[str], unwanted: Sequence[str], projects: Sequence[int] | None
 ) -> list[int]:
     """The rows of the notes that hold `text` and pass the filters by facet; looked for in `projects` alone, where they
     have few of all notes."""
-    number = _FEW if projects is None else _counted(db, projects, None)
-    if projects is None or number >= _FEW or 4 * number > _counted(db, [*project_ids(db).values()], None):
+    number = _FEW if projects is None else counted(db, projects)
+    if projects is None or number >= _FEW or 4 * number > counted(db, project_ids(db).values()):
         rows = json.dumps(held(db, FoldedTexts).find(db, text))
     else:
         source = f"note n join text t on t.row = n.row where n.project in ({', '.join(map(str, projects))})"
@@ -186,18 +180,12 @@ def passing(db: sqlite3.Connection, query: Query, rows: list[int]) -> list[int]:
         found = db.execute(f"select row, text from text where row in ({_THESE})", (json.dumps(rows),))
         held = {row for row, text in found if needle in text.casefold()}
         rows = [row for row in rows if row in held]
-    if query.metadata:
-        held = set(_with_metadata(db, query.metadata, rows))
-        rows = [row for row in rows if row in held]
-    return rows
-
-
-def _with_metadata(db: sqlite3.Connection, filters: Mapping[str, Any], rows: list[int]) -> Iterator[int]:
-    """The rows whose header passes `filters`; only headers that may have the keys are read."""
-    test = predicate(filters)
-    asked = [name for name in map(str, filters) if name not in UNDERSTOOD]
+    if not query.metadata:
+        return rows
+    test, held = predicate(query.metadata), set()
+    asked = [name for name in map(str, query.metadata) if name not in UNDERSTOOD]
     begins = [sqlite_text(name.partition(".")[0]) for name in asked]
-    conditions = "".join([" and instr(t.front || coalesce(t.header, ''), ?)"] * len(asked))
+    conditions = "".join([" and instr(t.front || coalesce(t.header, ''), ?)"] * len(asked))  # else none need be read
     front = "t.front, t.header" if asked else "'', null"
     for row, front_text, header, tags, *values in db.execute(
         f"select n.row, {front}, n.tags, {', '.join(f'n.{name}' for name in UNDERSTOOD if name != 'tags')}"
@@ -209,7 +197,8 @@ def _with_metadata(db: sqlite3.Connection, filters: Mapping[str, Any], rows: lis
         known |= {name: value for name, value in zip(UNDERSTOOD, values, strict=False) if value is not None}
         known["tags"] = json.loads(tags) if tags else []
         if test(known):
-            yield row
+            held.add(row)
+    return [row for row in rows if row in held]
 
 
 def matching(
@@ -353,22 +342,21 @@ class FoldedTexts:
         """The rows whose text contains `needle`, in no order; rows of deleted notes may be among them."""
         needle = needle.casefold()
         is_repeated, self._is_used = self._is_used, True
-        if not is_repeated or _SEPARATOR in needle or not self._update(db):
+        if not is_repeated or _SEPARATOR in needle or self._is_too_large:
             return _scan(db, needle)
+        if not self._add_new(db):
+            self._clear()  # the texts of deleted notes may have filled it
+            if not self._add_new(db):
+                self._is_too_large = True
+                return _scan(db, needle)
         return [row for block in self._blocks.values() for row in block.find(needle)]
 
     def _clear(self) -> None:
         self._last_row = self._bytes = 0
         self._blocks = {True: _Block(), False: _Block()}
 
-    def _update(self, db: sqlite3.Connection) -> bool:
-        """Add the rows that are new. Returns False when all texts take too many bytes."""
-        if not self._is_too_large and not self._add_new(db):
-            self._clear()  # the texts of deleted notes may have filled it
-            self._is_too_large = not self._add_new(db)
-        return not self._is_too_large
-
     def _add_new(self, db: sqlite3.Connection) -> bool:
+        """Add the rows that are new. Returns False when all texts take too many bytes."""
         new: dict[bool, list[tuple[int, str]]] = {True: [], False: []}
         last, size = self._last_row, self._bytes
         for row, text in db.execute("select row, text from text where row > ? order by row", (last,)):

@@ -22,14 +22,13 @@ from commonplace.index import validity
 from commonplace.index.database import Queries, reads
 from commonplace.index.facets import PINNED, any_of, may_see, project_ids
 from commonplace.index.keys import key as fold_key
-from commonplace.index.rows import NoteInfo, get, in_order, infos, observations, text_of
+from commonplace.index.rows import PACKED, NoteInfo, get, in_order, infos, observations, text_of
 from commonplace.note.model import ARCHIVE_PROJECT, KV_PROJECT, MEMORY_PROJECTS
 from commonplace.store.base import Stamp
 from commonplace.text.unicode import sqlite_text
 
 if TYPE_CHECKING:
     from commonplace.query import Query
-    from commonplace.store.base import Values
 
 _LAST = "\U0010ffff"
 _AFTER_SLASH = "0"
@@ -119,9 +118,9 @@ class NoteQueries(Queries):
 
         return find_id(self._db, text, viewer=viewer, project=project, minimum=minimum)
 
-    def stamps(self, project: str, folder: str = "") -> dict[str, Values]:
-        """Path → stamp of every note of a project, or of one folder of it, that the index knows, expired entries
-        included."""
+    def stamps(self, project: str, folder: str = "") -> dict[str, bytes]:
+        """Path → `PACKED` stamp of every note of a project, or of one folder of it, that the index knows, expired
+        entries included."""
         here, numbers = f"project = {_PROJECT}", "path, size, mtime_ns, inode"
         found: Iterable[tuple[str, int, int, int]] = ()
         if folder:
@@ -132,13 +131,14 @@ class NoteQueries(Queries):
         if project == "kv":
             expired = self._db.execute(f"select {numbers} from expired")
             found = chain(found, (each for each in expired if each[0].startswith(f"{folder}/" if folder else "")))
-        return {path: (size, mtime_ns, inode) for path, size, mtime_ns, inode in found}
+        pack = PACKED.pack
+        return {path: pack(size, mtime_ns, inode) for path, size, mtime_ns, inode in found}
 
-    def stamps_of(self, project: str, paths: Collection[str]) -> dict[str, Values]:
-        """Path → stamp of those of `paths` that the index knows as notes of a project."""
+    def stamps_of(self, project: str, paths: Collection[str]) -> dict[str, bytes]:
+        """Path → `PACKED` stamp of those of `paths` that the index knows as notes of a project."""
         sql = "select path, size, mtime_ns, inode from note where project = ? and path in ({marks})"
         number = project_ids(self._db).get(project.casefold())
-        return {path: (size, mtime_ns, inode) for path, size, mtime_ns, inode in self._among(sql, paths, number)}
+        return {path: PACKED.pack(*stamp) for path, *stamp in self._among(sql, paths, number)}
 
     def number_in(self, project: str, folder: str = "") -> int:
         """How many notes of a project lie in a folder, at any depth."""
@@ -152,9 +152,9 @@ class NoteQueries(Queries):
 
     def not_among(
         self, project: str, folder: str, notes: Collection[str], folders: Collection[str], size: int
-    ) -> Iterator[dict[str, Values]]:
-        """Path → stamp of the notes the index knows in a folder that are neither among `notes`, those directly in it,
-        nor below one of `folders`; after every `size` notes looked at."""
+    ) -> Iterator[dict[str, bytes]]:
+        """Path → `PACKED` stamp of the notes the index knows in a folder that are neither among `notes`, those directly
+        in it, nor below one of `folders`; after every `size` notes looked at."""
         prefix = f"{folder}/" if folder else ""
         known = self._folders(project, prefix, 1, None)
         ranges = [(f"{each}/", each + _AFTER_SLASH) for each in sorted(known.keys() - set(folders))]
@@ -166,7 +166,7 @@ class NoteQueries(Queries):
         )
         for start, stop in ranges:
             while rows := self._db.execute(sql, (project, start, stop, size)).fetchall():
-                yield {path: tuple(stamp) for path, *stamp in rows if path not in notes}
+                yield {path: PACKED.pack(*stamp) for path, *stamp in rows if path not in notes}
                 start = rows[-1][0]
 
     def _select(self, sql: str, values: Sequence[object] = ()) -> list[NoteInfo]:

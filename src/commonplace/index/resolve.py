@@ -77,9 +77,6 @@ class LinkTarget(NamedTuple):
         return self.rows[0] if self.state == RESOLVED else None
 
 
-_NOTHING = LinkTarget(UNWRITTEN)
-
-
 class Resolver:
     """Resolves targets for one caller; what it looked up it remembers, so use it for one call."""
 
@@ -104,21 +101,17 @@ class Resolver:
         asked = (target, project, folder if relative else "", target_project,
                  scope if CATEGORY_PROJECT in (project, target_project) else None)  # fmt: skip
         if asked not in self._answers:
-            self._answers[asked] = self._link(target, project, asked[2], target_project, scope)
-        return self._answers[asked]
-
-    def _link(self, target: str, project: str, folder: str, other: str | None, scope: str | None) -> LinkTarget:
-        candidates = self.candidates(target, folder)
-        home = other if other is not None else project
-        inside = [one for one in candidates if one.project.casefold() == home.casefold()]
-        if found := _first_step(target, folder, inside):
+            folder, home = asked[2], project if target_project is None else target_project
+            candidates = self.candidates(target, folder)
+            found = _first_step(target, folder, _inside(candidates, home))
             if len(found) > 1 and home == project == CATEGORY_PROJECT:
                 found = [min(found, key=lambda one: (one.scope != scope, one.created, one.id, one.path))]
-            return _answer(found)
-        if other is not None:
-            return _NOTHING
-        outside = [one for one in candidates if one.project != project]
-        return _answer(_by_permalink(target, outside) or _by_title(target, outside))
+            if not found and target_project is None:
+                outside = [one for one in candidates if one.project != project]
+                found = _by_permalink(target, outside) or _by_title(target, outside)
+            state = RESOLVED if len(found) == 1 else AMBIGUOUS if found else UNWRITTEN
+            self._answers[asked] = LinkTarget(state, tuple(one.row for one in found))
+        return self._answers[asked]
 
     def candidates(self, target: str, folder: str = "") -> list[Candidate]:
         """The notes the caller sees which any step could mean by `target`."""
@@ -226,10 +219,8 @@ def _is_path(one: Candidate, path: str) -> bool:
     return path in (one.path, posixpath.splitext(one.path)[0])
 
 
-def _answer(found: list[Candidate]) -> LinkTarget:
-    if not found:
-        return _NOTHING
-    return LinkTarget(RESOLVED if len(found) == 1 else AMBIGUOUS, tuple(one.row for one in found))
+def _inside(candidates: list[Candidate], project: str) -> list[Candidate]:
+    return [one for one in candidates if one.project.casefold() == project.casefold()]
 
 
 @in_snapshot  # else another process may replace the row before it is read
@@ -251,11 +242,9 @@ def find(
     head, slash, rest = target.partition("/")
     for name, text in ((project, target), (head, rest)):
         if found := _by_id(db, text, candidates, viewer, name):
-            inside = [one for one in found if one.project.casefold() == default_project.casefold()]
-            return _only(db, identifier, inside or found)
+            return _only(db, identifier, _inside(found, default_project) or found)
     for name in [project] if project is not None else [default_project, *([head] if slash else [])]:
-        inside = [one for one in candidates if one.project.casefold() == name.casefold()]
-        found = first_step(target, inside, name) or _by_prefix(db, target, viewer, name)
+        found = first_step(target, _inside(candidates, name), name) or _by_prefix(db, target, viewer, name)
         if found:
             return _only(db, identifier, found)
     if project is None:
@@ -331,7 +320,7 @@ def _by_id(
     """The notes of `project` (None: of all) whose id `text` is, or of whose UUIDs it is the beginning."""
     if _UUID_BEGIN.fullmatch(text):
         return _by_prefix(db, text.lower(), viewer, project)
-    inside = [one for one in candidates if project is None or one.project.casefold() == project.casefold()]
+    inside = candidates if project is None else _inside(candidates, project)
     return [one for one in inside if one.id == text and len(text) >= _SHORTEST]
 
 

@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from struct import Struct
 from typing import TYPE_CHECKING, Any
 
 from commonplace.note.model import Provenance
@@ -22,6 +23,8 @@ _COLUMNS = (
     " n.suspicious, n.provenance"
 )
 _FROM = "note n join project p on p.id = n.project join text t on t.row = n.row"
+PACKED = Struct("qqq")
+"""How a stamp is kept where there are very many: an eighth of what its numbers take by themselves."""
 FIRST_PASSAGE = 1 << 16
 """A long note's passages begin at the row of this times its own: none has so many."""
 _TITLE = 80

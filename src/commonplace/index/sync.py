@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import repeat, starmap
+from struct import Struct, error
+from typing import TYPE_CHECKING, NamedTuple, overload
 
 from commonplace.index.database import many_changes, merge_words, transaction
-from commonplace.index.rows import get
+from commonplace.index.rows import PACKED, get
 from commonplace.note.model import Note, Provenance
-from commonplace.store.base import File, Listing, Stamp, Values, bounded
+from commonplace.store.base import File, Stamp, Values, bounded
 from commonplace.store.folder import FolderStore
 
 if TYPE_CHECKING:
@@ -26,6 +28,13 @@ MANY_NEW = 4_000
 _MANY_CHANGES = 2_000
 _MANY = 50
 """From so many new notes in a batch on, a second thread pays."""
+
+_AGE, _OLDEST = Struct(">Q"), 1 << 63
+"""A time in nanoseconds, so that the older of two comes first."""
+_IS_KNOWN = (
+    "select 1 from note where project = (select id from project where name = ?) and path = ?"
+    " and size = ? and mtime_ns = ? and inode = ?"
+)
 
 Load = Callable[[str], tuple[Note, Stamp] | None]
 Progress = Callable[[int, int], None]
@@ -63,43 +72,90 @@ class Result:
         return self.added + self.modified + self.moved + self.removed
 
 
-def plan(known: dict[str, Values], listing: Listing) -> list[Difference]:
-    """What has to change so that the index, which has these stamps by path, shows `listing`: removals first, then new
-    notes, oldest first. Nothing below a folder that could not be read counts as removed. `known` is used up."""
-    if not listing.unreadable and listing.stamps == known:
-        return []  # the usual case, compared in C
-    fresh: dict[str, Stamp] = {}
-    changes: list[Difference] = []
-    for path, values in listing.stamps.items():
-        before = known.pop(path, None)
-        if before is None:
-            fresh[path] = bounded(values)
-        elif before != values and before != (stamp := bounded(values)):
-            changes.append(Difference(path, stamp, path))
-    if listing.unreadable and known:
-        folders = tuple(f"{folder}/" if folder else "" for folder in listing.unreadable)
-        known = {path: stamp for path, stamp in known.items() if not path.startswith(folders)}
-    return _with_moves(known, fresh) + sorted(changes, key=_age)
+class Differences(Sequence[Difference]):
+    """Differences in the order they are to be applied: removals first, then moves, new notes and changed ones, each of
+    these two oldest first. A million is kept in some 100 MB."""
+
+    def __init__(
+        self, gone: Iterable[str], moved: Iterable[tuple[bytes, str]], added: list[bytes], changed: list[bytes]
+    ):
+        added.sort()
+        changed.sort()
+        self._all = [*gone, *moved, *added, *changed]
+        self._first_changed = len(self._all) - len(changed)
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    @overload
+    def __getitem__(self, at: int) -> Difference: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[Difference]: ...
+    def __getitem__(self, at: int | slice) -> Difference | list[Difference]:
+        if isinstance(at, slice):
+            return [self[each] for each in range(*at.indices(len(self)))]
+        kept = self._all[at]
+        if isinstance(kept, str):
+            return Difference(kept, None, kept)
+        new, old = kept if isinstance(kept, tuple) else (kept, None)
+        path = new[_AGE.size : -1 - PACKED.size].decode()
+        return Difference(path, Stamp(*PACKED.unpack(_stamp_in(new))), path if at >= self._first_changed else old)
+
+
+class Comparison:
+    """What differs between the disk and the index, found part by part."""
+
+    def __init__(self) -> None:
+        self._added: list[bytes] = []
+        self._changed: list[bytes] = []
+
+    def look(self, known: dict[str, bytes], stamps: dict[str, Values]) -> None:
+        """Compare files on disk with what the index knows; what it knows of these files is taken out of `known`."""
+        before = [*map(known.pop, stamps, repeat(None))]
+        with suppress(error):  # of a number of more than 64 bits
+            if before == [*starmap(PACKED.pack, stamps.values())]:
+                return  # the usual case, compared in C
+        for (path, values), old in zip(stamps.items(), before, strict=True):
+            stamp = bounded(values)
+            packed = PACKED.pack(*stamp)
+            if packed != old:
+                new = b"%b%b\0%b" % (_AGE.pack(stamp.mtime_ns + _OLDEST), path.encode(), packed)
+                (self._added if old is None else self._changed).append(new)
+
+    def end(self, gone: dict[str, bytes], unreadable: Sequence[str]) -> Differences:
+        """All that differs, when the index knows files that are `gone`. Nothing below a folder that could not be read
+        counts as removed. A file that is gone and a new one of equal stamp are one that moved."""
+        if unreadable and gone:
+            folders = tuple(f"{folder}/" if folder else "" for folder in unreadable)
+            gone = {path: stamp for path, stamp in gone.items() if not path.startswith(folders)}
+        by_stamp = {stamp: path for path, stamp in gone.items()} if self._added else {}
+        moved: list[tuple[bytes, str]] = []
+        if by_stamp:
+            moved = [(each, old) for each in self._added if (old := by_stamp.pop(_stamp_in(each), None)) is not None]
+        if moved:
+            new = {each for each, _ in moved}
+            self._added = [each for each in self._added if each not in new]
+            for _, old in moved:
+                del gone[old]
+        return Differences(gone, moved, self._added, self._changed)
+
+
+def _stamp_in(packed: bytes) -> bytes:
+    return packed[-PACKED.size :]
+
+
+def plan(known: dict[str, bytes], parts: Iterable[dict[str, Values]], unreadable: Sequence[str]) -> Differences:
+    """What has to change so that the index, which has these stamps by path, shows the files in all `parts`. Nothing
+    below a folder that is `unreadable` after the last of them counts as removed. `known` is used up."""
+    comparison = Comparison()
+    for stamps in parts:
+        comparison.look(known, stamps)
+    return comparison.end(known, unreadable)
 
 
 def plan_file(known: Stamp | None, path: str, stamp: Stamp | None) -> list[Difference]:
     """The same for the single note at `path`: `stamp` is that of the file, if it is there."""
     return [] if known == stamp else [Difference(path, stamp, None if known is None else path)]
-
-
-def _with_moves(gone: dict[str, Values], fresh: dict[str, Stamp]) -> list[Difference]:
-    """Pair a file that is gone with a new one of equal stamp; the rest is removed or added."""
-    by_stamp = {values: path for path, values in gone.items()} if fresh else {}
-    found = [Difference(path, stamp, by_stamp.pop(stamp, None)) for path, stamp in fresh.items()]
-    moved = [each for each in found if each.old is not None]
-    for each in moved:
-        del gone[each.old]  # type: ignore[arg-type]
-    added = [each for each in found if each.old is None]
-    return [*(Difference(path, None, path) for path in gone), *moved, *sorted(added, key=_age)]
-
-
-def _age(change: Difference) -> tuple[int, str]:
-    return (change.stamp.mtime_ns if change.stamp else 0, change.path)
 
 
 def apply(
@@ -111,11 +167,10 @@ def apply(
     a file's bytes and its rows. `load` gives a note and the stamp it was read with, None when the path is none
     (any more); very many of `files` are read by other processes. What came of it is added to `result`; `progress`
     hears (done, total)."""
-    batches = list(_batches(changes))
     with many_changes(db) if len(changes) > _MANY_CHANGES else nullcontext():
         done = 0
-        with _read_ahead(db, project, batches, lock, files) as prepared:
-            for batch in batches:
+        with _read_ahead(db, project, changes, lock, files) as prepared:
+            for batch in _batches(changes):
                 known = next(prepared, {})
                 with lock, transaction(db):
                     _apply_batch(db, project, batch, load, result, known, files)
@@ -126,26 +181,26 @@ def apply(
             merge_words(db, lock)
 
 
-def _batches(changes: Sequence[Difference]) -> Iterator[Sequence[Difference]]:
-    done = 0
-    while done < len(changes):
-        end, size = done, 0
-        while end < len(changes) and end - done < BATCH and (end == done or size <= BATCH_BYTES):
-            stamp = changes[end].stamp
-            size += stamp.size if stamp else 0
-            end += 1
-        yield changes[done:end]
-        done = end
+def _batches(changes: Iterable[Difference]) -> Iterator[list[Difference]]:
+    batch: list[Difference] = []
+    size = 0
+    for change in changes:
+        if len(batch) == BATCH or (batch and size > BATCH_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(change)
+        size += change.stamp.size if change.stamp else 0
+    if batch:
+        yield batch
 
 
 @contextmanager
 def _read_ahead(
-    db: sqlite3.Connection, project: str, batches: Sequence[Sequence[Difference]], lock: AbstractContextManager[object],
+    db: sqlite3.Connection, project: str, changes: Sequence[Difference], lock: AbstractContextManager[object],
     files: BulkSource | None,
 ) -> Iterator[Iterator[dict[str, Prepared]]]:  # fmt: skip
     """What other processes read of the new files of each batch, by path; nothing where they are few."""
-    added = [[each.path for each in batch if each.old is None] for batch in batches]
-    if files is None or sum(map(len, added)) < MANY_NEW:
+    if files is None or len(changes) < MANY_NEW or sum(each.old is None for each in changes) < MANY_NEW:
         yield iter(())
         return
     from commonplace.index import readers, writer
@@ -153,7 +208,7 @@ def _read_ahead(
     with lock, transaction(db):
         number = writer.project_id(db, project)
     with readers.Readers(files.store, files.suspicious, number) as reading:
-        yield reading.ahead(added)
+        yield reading.ahead([each.path for each in batch if each.old is None] for batch in _batches(changes))
 
 
 def _apply_batch(
@@ -165,7 +220,8 @@ def _apply_batch(
     from commonplace.index import writer  # 8 ms, and most calls find nothing new
 
     added = [each.path for each in changes if each.old is None]
-    if len(added) < max(_MANY, len(changes)) or writer.holds_any(db, project, added):
+    is_new = len(set(added)) == len(changes)  # a name exchanged while its folder was listed may have come twice
+    if not is_new or len(added) < _MANY or writer.holds_any(db, project, added):
         for change in changes:
             _apply(db, project, change, load, result)
         return
@@ -201,6 +257,8 @@ def _apply(db: sqlite3.Connection, project: str, change: Difference, load: Load,
     if change.stamp is None:
         return
     note, stamp = loaded
+    if old != path and db.execute(_IS_KNOWN, (project, path, *stamp)).fetchone():
+        return  # another process has indexed it since the disk was listed
     if old == path and (known := get(db, project, path)) is not None and known.etag == note.etag:
         if known.mtime_ns == stamp.mtime_ns:
             writer.touch(db, project, path, stamp)

@@ -69,11 +69,10 @@ def limited(db: sqlite3.Connection) -> list[Span]:
 def invalid(spans: Iterable[Span], moment: datetime) -> list[int]:
     """The rows that are over, superseded or not valid yet at `moment`."""
     now, today = times(moment)
-    found = set()
-    for row, begins, ends in spans:
-        if begins > (now if begins % _DAY else today) or (ends is not None and ends <= (now if ends % _DAY else today)):
-            found.add(row)
-    return sorted(found)
+    return sorted({
+        row for row, begins, ends in spans
+        if begins > (now if begins % _DAY else today) or (ends is not None and ends <= (now if ends % _DAY else today))
+    })  # fmt: skip
 
 
 def excluded(rows: Sequence[int], name: str) -> str:

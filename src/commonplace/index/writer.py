@@ -9,7 +9,7 @@ import json
 import re
 import sqlite3
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -166,7 +166,12 @@ class Loading:
         self._write()
         assert self._writing is not None
         self._writing.result()
-        shared = _shared(self._db, self.project, {permalink for _, permalink, _ in self._permalinks})
+        sql = "select permalink from note where permalink in ({}) and +project = ? group by 1 having count(*) > 1"
+        every, shared = list({permalink for _, permalink, _ in self._permalinks}), set[str]()
+        for at in range(0, len(every), 500):
+            part = every[at : at + 500]
+            found = self._db.execute(sql.format(", ".join("?" * len(part))), (*part, self.project))
+            shared.update(permalink for (permalink,) in found)
         for row, permalink, own in self._permalinks:
             if permalink in shared:
                 _claimed(self._db, self.project, self._name, row, permalink, own)
@@ -187,17 +192,6 @@ def holds_any(db: sqlite3.Connection, project: str, paths: Sequence[str]) -> boo
     marks = ", ".join("?" * len(paths))
     sql = f"select 1 from note where project = ? and path in ({marks}) limit 1"
     return db.execute(sql, (number, *paths)).fetchone() is not None
-
-
-def _shared(db: sqlite3.Connection, project: int, permalinks: Collection[str]) -> set[str]:
-    """Those of `permalinks` that several notes of the project have, or one had to give up."""
-    sql = "select permalink from note where permalink in ({}) and +project = ? group by 1 having count(*) > 1"
-    found: set[str] = set()
-    listed = list(permalinks)
-    for at in range(0, len(listed), 500):
-        part = listed[at : at + 500]
-        found.update(each for (each,) in db.execute(sql.format(", ".join("?" * len(part))), (*part, project)))
-    return found
 
 
 def remove(db: sqlite3.Connection, project: str, path: str) -> bool:
@@ -396,22 +390,18 @@ def _take_out(db: sqlite3.Connection, project: str, old: _Indexed) -> None:
 def _words(project: str, old: _Indexed) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What the full-text tables of notes and of their names hold, in the order of _COLUMNS."""
     titles = fts_text("\n".join([old.title, *_from_list(old.aliases)]))
-    headings, tags = fts_text(old.headings), fts_text(old.tags)
-    address = fts_text(_address(project, old.path, old.base or old.permalink))
-    return (fts_text(old.text), titles, headings, tags, address, old.facet), (titles, headings, tags, old.facet)
+    headings, tags, address = fts_text(old.headings), fts_text(old.tags), old.path
+    tail = (old.base or old.permalink).removeprefix(f"{lead(project)}/")
+    if not set(tokens(address.casefold())).issuperset(tokens(tail)):  # it says more than the path
+        address = f"{address}\n{tail}"
+    names = titles, headings, tags
+    return (fts_text(old.text), *names, fts_text(address), old.facet), (*names, old.facet)
 
 
 def _stem_words(words: tuple[str, ...], text: str) -> str:
     """What the full-text table of stems holds of a note with this body and these `words` in `note_fts`."""
     body, *names, facet = words
     return features.stem_text([*names, body if len(text) <= STEMMED else fts_text(text[:STEMMED])], facet)
-
-
-def _address(project: str, path: str, permalink: str) -> str:
-    """The path, and the permalink where it says more than the path (both without the project)."""
-    tail = permalink.removeprefix(f"{lead(project)}/")
-    known = set(tokens(path.casefold()))
-    return path if known.issuperset(tokens(tail)) else f"{path}\n{tail}"
 
 
 def _keys(project: str, old: _Indexed) -> set[str]:
@@ -471,12 +461,18 @@ def _renumber(db: sqlite3.Connection, project: int, name: str, base: str) -> Non
     ).fetchall()
     members.sort(key=lambda member: member[3] != GLOBAL)
     next_of: dict[str, int] = {}
+    is_taken = (  # by another note's own or path-derived permalink
+        "select 1 from note where permalink = ? and project = ? and base is null and (own = 1 or ?)"
+        f" and scope in ('{GLOBAL}', ?) limit 1"
+    )
     for row, path, current, scope in members:
         # A note gives way to those of its own scope and of all agents: others are not to be told from its number.
         start = max(next_of.get(scope, 0), next_of.get(GLOBAL, 0))
-        number = next(number for number in count(start) if _is_free(db, project, base, number, scope))
+        for number in count(start):
+            permalink = f"{base}-{number}" if number else base
+            if db.execute(is_taken, (permalink, project, number > 0, scope)).fetchone() is None:
+                break
         next_of[scope] = number + 1
-        permalink = f"{base}-{number}" if number else base
         if permalink == current:
             continue
         old = _read(db, project, path)
@@ -485,13 +481,3 @@ def _renumber(db: sqlite3.Connection, project: int, name: str, base: str) -> Non
         keys = _keys(name, old._replace(permalink=permalink))
         db.executemany("insert into note_fold values (?, ?)", [(one, row) for one in keys])
         db.execute("update note set permalink = ?, base = ? where row = ?", (permalink, base if number else None, row))
-
-
-def _is_free(db: sqlite3.Connection, project: int, base: str, number: int, scope: str) -> bool:
-    """Whether no other note's own or path-derived permalink stands at this number, of `scope` or of all agents."""
-    sql = (
-        "select 1 from note where permalink = ? and project = ? and base is null and (own = 1 or ?)"
-        f" and scope in ('{GLOBAL}', ?) limit 1"
-    )
-    name = f"{base}-{number}" if number else base
-    return db.execute(sql, (name, project, number > 0, scope)).fetchone() is None

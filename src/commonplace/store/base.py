@@ -121,6 +121,10 @@ class Store(Protocol):
     def list(self, below: str = "") -> Listing:
         """Every note file (of one folder) with its stamp; folders that cannot be read are named, never guessed."""
 
+    def parts(self, below: str, listing: Listing) -> Iterator[None]:
+        """The same, some at a time: each step adds files to `listing`, which the caller may empty."""
+        ...
+
     def changed_since(self, version: Stamp | None) -> builtins.list[str] | None:
         """The paths of notes that may differ from those at `version`; None when only `list` tells."""
 

@@ -19,6 +19,7 @@ from commonplace.store.path_guard import Folder, has_link, open_folder
 from commonplace.text.unicode import is_valid_unicode
 
 _LINKS = 40
+_PART = 2_000
 _NAME = attrgetter("name")
 _VALUES = attrgetter("st_size", "st_mtime_ns", "st_ino")
 
@@ -75,16 +76,27 @@ class FolderStore:
         """Every note file, or those of one folder, with its stamp. A folder that cannot be read is named in
         `unreadable`; one that is gone (but for the project's own) just holds nothing."""
         listing = Listing()
+        for _ in self.parts(below, listing):
+            pass
+        return listing
+
+    def parts(self, below: str, listing: Listing) -> Iterator[None]:
+        """The same, some thousand files at a time: each step adds them to `listing`, which the caller may empty."""
+        staged = dict(self.staged(self.root))
         waiting = [] if below and has_link(self.root, below) else [below]  # what a link leads to is listed there
         while waiting:
-            for _ in self.portions(waiting.pop(), listing, waiting):
-                pass
-        for path, stamp in self.staged(self.root):
+            for _ in self.portions(waiting.pop(), listing, waiting, _PART):
+                if len(listing.stamps) < _PART:
+                    continue
+                for path in staged:
+                    listing.stamps.pop(path, None)
+                yield
+        for path, stamp in staged.items():
             if stamp is None:
                 listing.stamps.pop(path, None)
             elif self.is_note(path) and (not below or path.startswith(f"{below}/")):
                 listing.stamps[path] = stamp
-        return listing
+        yield
 
     def portions(
         self, folder: str, listing: Listing, waiting: builtins.list[str], size: int | None = None

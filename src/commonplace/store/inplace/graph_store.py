@@ -453,3 +453,7 @@ class GraphStore:
             for twin, number in enumerate(numbers):
                 found.stamps[self.path(name, twin)] = self._stamp_of(self.entities[number])
         return found
+
+    def parts(self, below: str, listing: Listing) -> Iterator[None]:
+        listing.stamps.update(self.list(below).stamps)
+        yield

@@ -7,6 +7,7 @@ hundred notes. Of a search for all words the notes are given; what they say is r
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -452,10 +453,10 @@ def _groups(words: Sequence[Word]) -> dict[int, set[int]]:
     ]
     found: dict[int, set[int]] = {}
     if len(lists) > _MANY_LISTS:
-        bits: dict[int, int] = {}
+        bits: defaultdict[int, int] = defaultdict(int)
         for bit, rows in lists:
             for row in rows:
-                bits[row] = bits.get(row, 0) | bit
+                bits[row] |= bit
         for row, held in bits.items():
             found.setdefault(held, set()).add(row)
         return found

@@ -63,9 +63,6 @@ _GELU = tuple(map(np.float32, (
 _BLOCK = 48
 """Rows worked on at a time, element by element: so many fit into a processor's cache."""
 _STEEP = 60.0
-_FEW, _SMALL = 48, 900_000
-"""So few tokens, a question's, are multiplied with pieces of the weights, so many multiplications at a time: for such
-products BLAS neither copies the weights first nor wakes other threads, which halves the time."""
 
 
 class _Layer(NamedTuple):
@@ -121,12 +118,12 @@ class Bert:
         x += self._places[np.concatenate([np.arange(each) for each in lengths])]
         self._normalise(x, self._norm)
         for layer in self._layers:
-            seen = self._attend(_product(x, layer.heads) + layer.heads_bias, lengths)
-            x += _product(seen, layer.out) + layer.out_bias
+            seen = self._attend(x @ layer.heads.T + layer.heads_bias, lengths)
+            x += seen @ layer.out.T + layer.out_bias
             self._normalise(x, layer.out_norm)
-            wide = _product(x, layer.up)
+            wide = x @ layer.up.T
             _gelu(wide, layer.up_bias)
-            x += _product(wide, layer.down) * np.float32(0.5) + layer.down_bias
+            x += wide @ layer.down.T * np.float32(0.5) + layer.down_bias
             self._normalise(x, layer.down_norm)
         starts = np.cumsum([0, *lengths[:-1]])
         found = x[starts] if self._first else np.add.reduceat(x, starts, axis=0)
@@ -182,16 +179,6 @@ def _layer(weights: Mapping[str, np.ndarray], name: str, heads: int) -> _Layer:
 
 def _pair(weights: Mapping[str, np.ndarray], name: str) -> tuple[np.ndarray, np.ndarray]:
     return weights[f"{name}.weight"], weights[f"{name}.bias"]
-
-
-def _product(x: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    if len(x) > _FEW:
-        return x @ weight.T
-    turned, found = np.ascontiguousarray(x.T), np.empty((len(weight), len(x)), np.float32)
-    step = max(1, _SMALL // x.size)
-    for at in range(0, len(weight), step):
-        np.matmul(weight[at : at + step], turned, out=found[at : at + step])
-    return np.ascontiguousarray(found.T)
 
 
 def _gelu(x: np.ndarray, bias: np.ndarray) -> None:

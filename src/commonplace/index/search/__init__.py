@@ -150,7 +150,7 @@ class _Search:
         found = order[self.offset : self.offset + self.limit]
         if len(found) < self.limit:
             skip, room = max(0, self.offset - len(order)), self.limit - len(found)
-            every, _ = context.matches(loose, len(order) + skip + room)
+            every = rows if len(rows) == total else context.matches(loose, len(order) + skip + room)[0]
             found += _without(every, order)[skip : skip + room]
         return Hits(self._hits(reading, found), total)
 

@@ -349,7 +349,8 @@ class SearchContext:
 
     def size(self) -> int:
         """How many notes there are, whoever may see them."""
-        return self.db.execute("select count(*) from note").fetchone()[0]
+        sql = "select sum(t.notes) from project p cross join tally t on t.project = p.id and t.folder = ''"
+        return self.db.execute(sql).fetchone()[0] or 0
 
     def archived(self, rows: Iterable[int]) -> set[int]:
         """Those of the rows that are archived memories."""

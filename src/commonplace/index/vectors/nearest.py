@@ -95,7 +95,7 @@ class Vectors:
             while True:
                 best = _highest(cosines, tried)
                 found = self._visible(chosen[best], cosines[best], viewer)[:most]
-                if len(found) == most or len(best) < tried:
+                if len(found) == most or len(best) < tried or cosines[best[-1]] <= 0:
                     return found
                 tried *= 4
 

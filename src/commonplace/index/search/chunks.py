@@ -131,8 +131,14 @@ class ChunkReading:
         if stop - start <= SNIPPET:
             passage, line = shortened(text.text, start, stop)
         else:
-            places = sorted(best.places) if best and len(some) == 1 else self._places(text.text, start, stop)
-            passage, line = snippet(text.text, start, stop, places, [word.weight for word in self._ranking.words])
+            if best and len(some) == 1:
+                places = best.places
+            else:
+                found = self._finder.places(flatten(text.text[start:stop]))
+                places = [(start + at, word) for at, word, _ in found]
+            passage, line = snippet(
+                text.text, start, stop, sorted(places), [word.weight for word in self._ranking.words]
+            )
         return passage, line + text.front.count("\n")
 
     def relevant(self, least: float) -> list[tuple[int, int, int, float]]:
@@ -194,7 +200,7 @@ class ChunkReading:
         row = text.row
         if row not in self._bits:
             self._bits[row] = self._named(text)
-            for start, stop in text.spans or [(0, len(text.text))]:
+            for start, stop in text.spans:
                 for _, _, bits in self._finder.places(flatten(text.text[start:stop])):
                     self._bits[row] |= bits
         return self._bits[row] | reduce(or_, (one.bits for one in self.chunks.get(row, ())), 0)
@@ -207,10 +213,6 @@ class ChunkReading:
         for _, word, _ in self._finder.places(flatten(text.address)):
             bits |= 2 << 3 * word
         return bits
-
-    def _places(self, text: str, start: int, stop: int) -> list[Place]:
-        """Where words stand in a part of a text, in order."""
-        return sorted([(start + at, word) for at, word, _ in self._finder.places(flatten(text[start:stop]))])
 
     def _whole(self, text: NoteText) -> tuple[int, int]:
         """All of a short text; of a long one there was no room to score, the first chunk with most of the words."""
@@ -230,7 +232,7 @@ class ChunkReading:
             return [Chunk(text.row, 0, len(text.text), note.words, note.speaker)]
         found: list[Chunk] = []
         size = 0
-        for first, last in text.spans or [(0, len(text.text))]:
+        for first, last in text.spans:
             if size <= _MAX_PER_NOTE:
                 parts = _sized_chunks(text.text[first:last])
                 found += [Chunk(text.row, first + start, first + stop, words, who) for start, stop, words, who in parts]
@@ -274,7 +276,7 @@ class ChunkReading:
                 one.named = named
             if len(some) == 1:
                 some[0].bits = bits
-            for start, stop in text.spans or [(0, len(text.text))]:
+            for start, stop in text.spans:
                 if start >= some[-1].stop:
                     break  # of so long a text no more is read
                 for at, word, found in self._finder.places(flatten(text.text[start:stop])):

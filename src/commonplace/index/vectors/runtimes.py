@@ -89,7 +89,10 @@ class Bert:
     """
 
     def __init__(self, config: Mapping[str, Any], weights: Mapping[str, np.ndarray], *, first_token: bool = False):
-        _check(config)
+        wanted = {"model_type": "bert", "hidden_act": "gelu", "position_embedding_type": "absolute"}
+        for name, value in wanted.items():
+            if config.get(name, value) != value:
+                raise ValueError(f'{name} "{config[name]}" is not known; only BERT encoders run with numpy alone')
         weights = {name: np.asarray(array) for name, array in weights.items()}  # slices of a memmap take long to make
         start = "bert." if "bert.embeddings.word_embeddings.weight" in weights else ""
         self._first = first_token
@@ -154,14 +157,6 @@ class Bert:
             rows += pair[1]
 
 
-def _check(config: Mapping[str, Any]) -> None:
-    """Raises ValueError unless the forward pass here is the one of `config`."""
-    wanted = {"model_type": ("bert",), "hidden_act": ("gelu",), "position_embedding_type": ("absolute",)}
-    for name, values in wanted.items():
-        if config.get(name, values[0]) not in values:
-            raise ValueError(f'{name} "{config[name]}" is not known; only BERT encoders run with numpy alone')
-
-
 def _layer(weights: Mapping[str, np.ndarray], name: str, heads: int) -> _Layer:
     parts = [_pair(weights, f"{name}.attention.self.{each}") for each in ("query", "key", "value")]
     mixed, bias = (np.concatenate([part[at] for part in parts]) for at in range(2))
@@ -220,16 +215,17 @@ def read_safetensors(path: Path) -> dict[str, np.ndarray]:
         raise ValueError("it is no safetensors file")
     try:
         header = json.loads(bytes(raw[8 : 8 + size]))
-        return {name: _array(raw[8 + size :], each) for name, each in header.items() if name != "__metadata__"}
+        header.pop("__metadata__", None)
+        found = {}
+        for name, about in header.items():
+            kind = about["dtype"]
+            array = raw[8 + size :][slice(*about["data_offsets"])].view(_TYPES[kind]).reshape(about["shape"])
+            if kind == "BF16":
+                array = (array.astype("<u4") << 16).view("<f4")
+            found[name] = array.astype("<f4") if kind in ("F16", "F64") else array
+        return found
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"its header is damaged ({error})") from None
-
-
-def _array(data: np.ndarray, about: dict) -> np.ndarray:
-    array = data[slice(*about["data_offsets"])].view(_TYPES[about["dtype"]]).reshape(about["shape"])
-    if about["dtype"] == "BF16":
-        return (array.astype("<u4") << 16).view("<f4")
-    return array.astype("<f4") if about["dtype"] in ("F16", "F64") else array
 
 
 class FolderModel:
@@ -382,14 +378,13 @@ def _e5() -> Callable[[Sequence[str]], Iterable[Any]]:
     model, turn = E5(num_threads=1), threading.Lock()  # its threads spin while they wait, as those of BLAS do
 
     def encode(texts: Sequence[str]) -> Iterable[Any]:
+        bare = [text.removeprefix("query: ").removeprefix("passage: ").replace("\0", " ") for text in texts]
         with turn:
-            return [model.encode(_bare(text), is_query=text.startswith("query: ")) for text in texts]
+            return [
+                model.encode(said, is_query=text.startswith("query: ")) for said, text in zip(bare, texts, strict=True)
+            ]
 
     return encode
-
-
-def _bare(text: str) -> str:
-    return text.removeprefix("query: ").removeprefix("passage: ").replace("\0", " ")
 
 
 def _unit(rows: Iterable[Any]) -> np.ndarray:

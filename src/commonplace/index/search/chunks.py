@@ -257,9 +257,26 @@ class ChunkReading:
         _score_words(whole.values(), scorer, table.brevity)
         full = max([scorer[one.bits] for one in (*whole.values(), *single.values())]) or 1.0
         neighbors = self._neighbor_scores(matching)
-        for row, some in self.chunks.items():
-            coverage = scorer[whole[row].bits] / full
-            self._score_note(row, some, neighbors, speakers, whole[row].own, coverage)
+        days = {note.day for note in self._features.values()} if self._question.periods else ()
+        dated = {day: table.date * sum([period.share(day) for period in self._question.periods]) for day in days}
+        rest = 1 - table.passage
+        for row, some in self.chunks.items():  # all features but those that need the text of a chunk
+            by_words, together = table.words * self._word_share(row), whole[row]
+            about = self._about[row] = {
+                "words": by_words * rest * together.own,
+                "conversation": table.conversation * rest * together.own,
+                "conversation_words": table.conversation_words * (scorer[together.bits] / full),
+                "date": dated.get(self._features[row].day, 0.0),
+                "meaning": table.words * ranking.own_score(row)[1],
+                "same_title": table.same_title * any(key(name) == self._asked for name in self.texts[row].names),
+            }
+            usual, share = sum(about.values()), (by_words + table.conversation) * table.passage
+            for one in some:
+                beside = neighbors.get(id(one), 0.0)
+                one.is_relevant = bool(one.bits or beside)
+                said = table.speaker if one.is_relevant and one.speaker in speakers else 0.0
+                one.parts = {"passage": share * one.own, "neighbors": beside, "speaker": said}
+                one.score = usual + share * one.own + beside + said
         self._read_closely(every)
         for row, some in self.chunks.items():
             self.scores[row] = round(max(one.score for one in some), 6)
@@ -298,35 +315,6 @@ class ChunkReading:
                     other = id(some[at + step])
                     found[other] = found.get(other, 0.0) + share * one.own
         return found
-
-    def _score_note(
-        self,
-        row: int,
-        some: list[Chunk],
-        neighbors: dict[int, float],
-        speakers: set[str],
-        whole: float,
-        coverage: float,
-    ) -> None:
-        """All features of the chunks of a note but those that need their text."""
-        table, note = self._table, self._features[row]
-        by_words = table.words * self._word_share(row)
-        rest = 1 - table.passage
-        about = self._about[row] = {
-            "words": by_words * rest * whole,
-            "conversation": table.conversation * rest * whole,
-            "conversation_words": table.conversation_words * coverage,
-            "date": table.date * sum(period.share(note.day) for period in self._question.periods),
-            "meaning": table.words * self._ranking.own_score(row)[1],
-            "same_title": table.same_title * any(key(name) == self._asked for name in self.texts[row].names),
-        }
-        usual, share = sum(about.values()), (by_words + table.conversation) * table.passage
-        for one in some:
-            beside = neighbors.get(id(one), 0.0)
-            one.is_relevant = bool(one.bits or beside)
-            said = table.speaker if one.is_relevant and one.speaker in speakers else 0.0
-            one.parts = {"passage": share * one.own, "neighbors": beside, "speaker": said}
-            one.score = usual + share * one.own + beside + said
 
     def _read_closely(self, every: Sequence[Chunk]) -> None:
         """The features that need the text of a chunk, for the best ones."""

@@ -29,13 +29,13 @@ _DROPPED = re.compile("[\ue000-\uf8ff\U000f0000-\U0010fffd\ufe00-\ufe0f\U000e010
 
 @cache
 def runs() -> re.Pattern[str]:
-    """Matches runs of Han, kana, bopomofo or Hangul. Compiled when first needed, as `_word` is."""
+    """Matches runs of Han, kana, bopomofo or Hangul. Compiled when first needed, as `one_word` is."""
     return re.compile(f"[{_CJK}]+")
 
 
 @cache
-def _word() -> re.Pattern[str]:
-    """A word of either kind. Compiled when first needed, since that takes `re` long."""
+def one_word() -> re.Pattern[str]:
+    """Matches a word of either kind. Compiled when first needed, since that takes `re` long."""
     return re.compile(f"[{_CJK}]+|[^\\W_{_CJK}]+")
 
 
@@ -73,7 +73,7 @@ def query_text(text: str) -> tuple[str, bool]:
     """`text` as a phrase to look for (empty when it holds no letter or digit), and whether its last token must be a
     prefix. A last CJK run may go on in the note, so it has no lone last character unless it is one (then a prefix)."""
     plain = _plain(text.replace("\0", " "))
-    words = _word().findall(plain)
+    words = one_word().findall(plain)
     if not words:
         return "", False
     phrase, is_run = runs().sub(_pairs, plain), is_cjk(words[-1])
@@ -84,7 +84,7 @@ def query_text(text: str) -> tuple[str, bool]:
 
 def tokens(text: str) -> list[str]:
     """The words of `text` in order: Latin words and whole CJK runs, as written."""
-    return text.translate(_BLANKS).split() if text.isascii() else _word().findall(_plain(text))
+    return text.translate(_BLANKS).split() if text.isascii() else one_word().findall(_plain(text))
 
 
 def parts(text: str, size: int = 1 << 18) -> Iterator[str]:
@@ -100,11 +100,6 @@ def parts(text: str, size: int = 1 << 18) -> Iterator[str]:
 def is_cjk(word: str) -> bool:
     """Whether `word` begins with a Chinese, Japanese or Korean character."""
     return runs().match(word) is not None
-
-
-def word_at(text: str, at: int) -> str:
-    """The rest of the word, or of the CJK run, that stands at this place; there is one."""
-    return _word().match(text, at).group()  # type: ignore[union-attr]
 
 
 class _InWord(dict[str, bool]):

@@ -16,6 +16,8 @@ import pytest
 from commonplace import config
 from commonplace.engine import Memory, open_memory
 from commonplace.engine.embedding import Embedding
+from commonplace.index.vectors import nearest as nearest_module
+from commonplace.index.vectors import store
 from commonplace.index.vectors.nearest import VectorHit
 from commonplace.index.vectors.runtimes import FolderModel
 from commonplace.index.vectors.store import VectorFile, locked
@@ -86,6 +88,16 @@ def test_a_text_of_the_same_meaning_is_nearest(memory: Memory) -> None:
     assert Embedding(memory).some(60) == 0
     assert found(memory, "bake bread on sunday")[0] == "One"
     assert found(memory, "slow database server")[0] == "Two"
+
+
+def test_where_nothing_is_near_it_is_looked_for_once(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    memory.write_many([Draft(f"we bake bread number {number}", title=f"Bread {number}") for number in range(40)])
+    Embedding(memory).some(60)
+    looks: list[set[int]] = []
+    monkeypatch.setattr(nearest_module, "_calibrated", lambda cosines, _: cosines * 0)  # all below what counts as 0
+    monkeypatch.setattr(store, "visible", lambda _, notes, viewer: looks.append(notes) or set())
+    assert nearest(memory, "a train to the city", 1) == []
+    assert len(looks) == 1
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import date
 from itertools import groupby, product
+from string import ascii_lowercase
 
 from commonplace.errors import InvalidInput
 from commonplace.index import validity
@@ -116,18 +117,14 @@ class _Search:
                 return relaxed
         found = self._strict(parsed, today)
         if is_long and 0 < found.total < self.limit and parse.says_much(parsed):
-            return self._topped_up(parsed, today, near)
+            # Notes that hold all words, fewer than a page, and after them those that hold some: on all pages.
+            from_start = _Search(self.context, self.offset + self.limit, 0, self.explain)
+            return from_start._relaxed(today, near, from_start._strict(parsed, today).hits, self.offset)
         if found.total:
             return found
         if is_long or is_short or parse.is_prose(parsed):
             return relaxed or self._relaxed(today, near)
         return self._respelled(parsed, today)
-
-    def _topped_up(self, parsed: parse.ParsedQuery, today: date | None, near: Nearness | None) -> Hits:
-        """The notes that hold all words, fewer than a page, and after them those that hold some: on all pages."""
-        from_start = _Search(self.context, self.offset + self.limit, 0, self.explain)
-        first = from_start._strict(parsed, today).hits
-        return from_start._relaxed(today, near, first, self.offset)
 
     def _strict(self, parsed: parse.ParsedQuery, today: date | None) -> Hits:
         """All words must match; notes that contain them as whole words come first."""
@@ -150,7 +147,7 @@ class _Search:
         found = order[self.offset : self.offset + self.limit]
         if len(found) < self.limit:
             skip, room = max(0, self.offset - len(order)), self.limit - len(found)
-            every, _ = context.matches(loose, len(order) + skip + room)
+            every = rows if len(rows) == total else context.matches(loose, len(order) + skip + room)[0]
             found += _without(every, order)[skip : skip + room]
         return Hits(self._hits(reading, found), total)
 
@@ -219,14 +216,12 @@ class _Search:
             passage, line = reading.shown(texts[row])
             shares = reading.shares(row) if self.explain else {}
             score = min([round(reading.score(row), 6), *(hit.score for hit in hits[-1:])])
-            why = [*reading.why(texts[row]), *_numbers(shares), *([] if reading.is_strict else ["relaxed"])]
+            why = reading.why(texts[row]) + [f"{name} {value:.3f}" for name, value in shares.items()]
+            if not reading.is_strict:
+                why.append("relaxed")
             hits.append(Hit(notes[row], passage, score, why, line, shares))
         _show_observations(context.db, hits, context.query, reading.terms)
         return hits
-
-
-def _numbers(shares: Mapping[str, float]) -> list[str]:
-    return [f"{name} {value:.3f}" for name, value in shares.items()]
 
 
 def _without(rows: Sequence[int], others: Iterable[int]) -> list[int]:
@@ -242,10 +237,6 @@ def smart_tokens(text: str) -> list[str]:
             characters = "".join(run)
             found.update(dict.fromkeys(characters if is_han else [characters.lower()]))
     return list(found)
-
-
-def _says_little(token: str) -> bool:
-    return token in stop_words() or (len(token) == 1 and "a" <= token <= "z")
 
 
 def _is_han(char: str) -> bool | None:
@@ -264,7 +255,8 @@ def smart_search(db: sqlite3.Connection, text: str, query: Query, *, viewer: str
     if not asked:
         raise InvalidInput("no valid tokens in query")
     telling = set(smart_tokens(" ".join(informative_words(sqlite_text(text)))))
-    counted = [each for each in asked if (each in telling if is_cjk(each) else not _says_little(each))] or asked
+    little = stop_words() | set(ascii_lowercase)
+    counted = [each for each in asked if (each in telling if is_cjk(each) else each not in little)] or asked
     found: list[tuple[float, int, str, int, list[str]]] = []
     with search_context(db, query, viewer) as context:
         for row, created, identity, tags, body in context.contents():

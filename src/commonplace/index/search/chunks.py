@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, reduce
 from heapq import nlargest
@@ -26,7 +25,7 @@ from commonplace.index.search.ranking import Ranking, TermScorer, Word
 from commonplace.index.search.snippets import SNIPPET, Place, nearness, shortened, snippet
 from commonplace.index.search.word_forms import forms, root, stem
 from commonplace.note.model import ARCHIVE_PROJECT, ARCHIVED
-from commonplace.text.tokens import IN_WORD, flatten, is_cjk, word_at, word_count
+from commonplace.text.tokens import IN_WORD, flatten, is_cjk, one_word, word_count
 
 READ, READ_LONG = 40, 20
 """This many of the best notes are read, and this many long ones that come after them."""
@@ -36,10 +35,12 @@ _MIN_ROOT = 4
 _READ_CLOSELY, _READ_NEAR = 60, 20
 """Of the best chunks so many are looked at word by word, and of so many it is counted how near these are."""
 _MIN_LIST, _MIN_ITEMS = 200, 3
-_CACHED_TEXTS = 500
-"""The chunks of so many long texts are cached, and the styles of some chunks: `bench/recall.py --notes session` takes
-half as long again without."""
-_style_of = lru_cache(4 * _CACHED_TEXTS)(style_of)
+_CACHED = 2_000
+"""The chunks of so many long texts are cached, and the styles of so many chunks: `bench/recall.py --notes session`
+takes half as long again without."""
+_known_chunks: dict[int, list[tuple[int, int, int, str | None]]] = {}
+"""By the hash of a text, so that the texts need not be kept."""
+_style_of = lru_cache(_CACHED)(style_of)
 _ITEM = re.compile(r"^(?:[-*+]|\d{1,3}[.)])[ \t]+\S", re.M)
 _SPEAKER = re.compile(r"[^\n:：]{1,80}[:：]")
 
@@ -130,8 +131,14 @@ class ChunkReading:
         if stop - start <= SNIPPET:
             passage, line = shortened(text.text, start, stop)
         else:
-            places = self._places(text.text, start, stop)
-            passage, line = snippet(text.text, start, stop, places, [word.weight for word in self._ranking.words])
+            if best and len(some) == 1:
+                places = best.places
+            else:
+                found = self._finder.places(flatten(text.text[start:stop]))
+                places = [(start + at, word) for at, word, _ in found]
+            passage, line = snippet(
+                text.text, start, stop, sorted(places), [word.weight for word in self._ranking.words]
+            )
         return passage, line + text.front.count("\n")
 
     def relevant(self, least: float) -> list[tuple[int, int, int, float]]:
@@ -193,24 +200,19 @@ class ChunkReading:
         row = text.row
         if row not in self._bits:
             self._bits[row] = self._named(text)
-            for start, stop in text.spans or [(0, len(text.text))]:
-                for _, bits in self._finder.places(flatten(text.text[start:stop])):
+            for start, stop in text.spans:
+                for _, _, bits in self._finder.places(flatten(text.text[start:stop])):
                     self._bits[row] |= bits
         return self._bits[row] | reduce(or_, (one.bits for one in self.chunks.get(row, ())), 0)
 
     def _named(self, text: NoteText) -> int:
         """Which words title, headings and tags contain, and which only the address, which says least."""
         bits = 0
-        for _, found in self._finder.places(flatten(_named_by(text))):
-            bits |= 5 << 3 * ((found.bit_length() - 1) // 3)
-        for _, found in self._finder.places(flatten(text.address)):
-            bits |= 2 << 3 * ((found.bit_length() - 1) // 3)
+        for _, word, _ in self._finder.places(flatten(_named_by(text))):
+            bits |= 5 << 3 * word
+        for _, word, _ in self._finder.places(flatten(text.address)):
+            bits |= 2 << 3 * word
         return bits
-
-    def _places(self, text: str, start: int, stop: int) -> list[Place]:
-        """Where words stand in a part of a text, in order."""
-        found = self._finder.places(flatten(text[start:stop]))
-        return sorted((start + at, (bits.bit_length() - 1) // 3) for at, bits in found)
 
     def _whole(self, text: NoteText) -> tuple[int, int]:
         """All of a short text; of a long one there was no room to score, the first chunk with most of the words."""
@@ -219,7 +221,7 @@ class ChunkReading:
 
         def count(one: Chunk) -> int:
             places = self._finder.places(flatten(text.text[one.start : one.stop]))
-            return reduce(or_, (bits for _, bits in places), 0).bit_count()
+            return reduce(or_, (bits for _, _, bits in places), 0).bit_count()
 
         best = max(self._chunks_of(text), key=count)
         return best.start, best.stop
@@ -230,7 +232,7 @@ class ChunkReading:
             return [Chunk(text.row, 0, len(text.text), note.words, note.speaker)]
         found: list[Chunk] = []
         size = 0
-        for first, last in text.spans or [(0, len(text.text))]:
+        for first, last in text.spans:
             if size <= _MAX_PER_NOTE:
                 parts = _sized_chunks(text.text[first:last])
                 found += [Chunk(text.row, first + start, first + stop, words, who) for start, stop, words, who in parts]
@@ -255,9 +257,26 @@ class ChunkReading:
         _score_words(whole.values(), scorer, table.brevity)
         full = max([scorer[one.bits] for one in (*whole.values(), *single.values())]) or 1.0
         neighbors = self._neighbor_scores(matching)
-        for row, some in self.chunks.items():
-            coverage = scorer[whole[row].bits] / full
-            self._score_note(row, some, neighbors, speakers, whole[row].own, coverage)
+        days = {note.day for note in self._features.values()} if self._question.periods else ()
+        dated = {day: table.date * sum([period.share(day) for period in self._question.periods]) for day in days}
+        rest = 1 - table.passage
+        for row, some in self.chunks.items():  # all features but those that need the text of a chunk
+            by_words, together = table.words * self._word_share(row), whole[row]
+            about = self._about[row] = {
+                "words": by_words * rest * together.own,
+                "conversation": table.conversation * rest * together.own,
+                "conversation_words": table.conversation_words * (scorer[together.bits] / full),
+                "date": dated.get(self._features[row].day, 0.0),
+                "meaning": table.words * ranking.own_score(row)[1],
+                "same_title": table.same_title * any(key(name) == self._asked for name in self.texts[row].names),
+            }
+            usual, share = sum(about.values()), (by_words + table.conversation) * table.passage
+            for one in some:
+                beside = neighbors.get(id(one), 0.0)
+                one.is_relevant = bool(one.bits or beside)
+                said = table.speaker if one.is_relevant and one.speaker in speakers else 0.0
+                one.parts = {"passage": share * one.own, "neighbors": beside, "speaker": said}
+                one.score = usual + share * one.own + beside + said
         self._read_closely(every)
         for row, some in self.chunks.items():
             self.scores[row] = round(max(one.score for one in some), 6)
@@ -274,12 +293,11 @@ class ChunkReading:
                 one.named = named
             if len(some) == 1:
                 some[0].bits = bits
-            for start, stop in text.spans or [(0, len(text.text))]:
+            for start, stop in text.spans:
                 if start >= some[-1].stop:
                     break  # of so long a text no more is read
-                for at, found in self._finder.places(flatten(text.text[start:stop])):
+                for at, word, found in self._finder.places(flatten(text.text[start:stop])):
                     one = some[bisect_right(starts, start + at) - 1]
-                    word = (found.bit_length() - 1) // 3
                     one.often[word] = one.often.get(word, 0) + 1
                     one.places.append((start + at, word))
                     one.bits |= found | titles
@@ -297,35 +315,6 @@ class ChunkReading:
                     other = id(some[at + step])
                     found[other] = found.get(other, 0.0) + share * one.own
         return found
-
-    def _score_note(
-        self,
-        row: int,
-        some: list[Chunk],
-        neighbors: dict[int, float],
-        speakers: set[str],
-        whole: float,
-        coverage: float,
-    ) -> None:
-        """All features of the chunks of a note but those that need their text."""
-        table, note = self._table, self._features[row]
-        by_words = table.words * self._word_share(row)
-        rest = 1 - table.passage
-        about = self._about[row] = {
-            "words": by_words * rest * whole,
-            "conversation": table.conversation * rest * whole,
-            "conversation_words": table.conversation_words * coverage,
-            "date": table.date * sum(period.share(note.day) for period in self._question.periods),
-            "meaning": table.words * self._ranking.own_score(row)[1],
-            "same_title": table.same_title * any(key(name) == self._asked for name in self.texts[row].names),
-        }
-        usual, share = sum(about.values()), (by_words + table.conversation) * table.passage
-        for one in some:
-            beside = neighbors.get(id(one), 0.0)
-            one.is_relevant = bool(one.bits or beside)
-            said = table.speaker if one.is_relevant and one.speaker in speakers else 0.0
-            one.parts = {"passage": share * one.own, "neighbors": beside, "speaker": said}
-            one.score = usual + share * one.own + beside + said
 
     def _read_closely(self, every: Sequence[Chunk]) -> None:
         """The features that need the text of a chunk, for the best ones."""
@@ -383,11 +372,11 @@ def _named_by(text: NoteText) -> str:
 
 def _together(some: Sequence[Chunk], bits: int) -> Chunk:
     """The chunks of a note as one, with what else its name says."""
-    often = Counter(some[0].often)
-    for one in some[1:]:
-        often.update(one.often)
+    often: dict[int, int] = {}
     for one in some:
         bits |= one.bits
+        for word, count in one.often.items():
+            often[word] = often.get(word, 0) + count
     return Chunk(some[0].row, some[0].start, some[-1].stop, sum(one.words for one in some), None, bits, often,
                  named=some[0].named)  # fmt: skip
 
@@ -404,9 +393,9 @@ class _WordFinder:
         for at, word in enumerate(words):
             parts = word.term.words if word.term else (flatten(word.text),)
             if len(parts) > 1:
-                self._phrases.append((_pattern(parts), word.is_open, 1 << 3 * at))
+                self._phrases.append((_pattern(parts), word.is_open, at))
             elif is_cjk(parts[0]):
-                self._runs.append((parts[0], 1 << 3 * at))
+                self._runs.append((parts[0], at))
             else:
                 own = parts if word.term else word.spelled or forms(parts[0])
                 self._stems.append((set(map(self._stem, own)), "", 1 << 3 * at))
@@ -416,42 +405,46 @@ class _WordFinder:
         heads = sorted({one.removesuffix("y") or one for one in every})
         # Whatever ending a word has, it begins with its stem, and so with the shortest that another begins with.
         self._heads = [head for at, head in enumerate(heads) if not any(map(head.startswith, heads[:at]))]
-        self._known: dict[str, int] = {}
+        self._known: dict[str, tuple[int, int]] = {}
 
-    def places(self, flat: str) -> Iterator[tuple[int, int]]:
-        """Where in a folded text words of the query stand, and their bits."""
-        known = self._known
+    def places(self, flat: str) -> list[tuple[int, int, int]]:
+        """Where in a folded text words of the query stand, which, and all their bits."""
+        known, find, rest = self._known, flat.find, one_word().match
+        found: list[tuple[int, int, int]] = []
         for head in self._heads:
-            at = flat.find(head)
+            at = find(head)
             while at >= 0:
                 if not at or not IN_WORD[flat[at - 1]]:
-                    token = word_at(flat, at)
-                    bits = known.get(token)
-                    if bits is None:
-                        bits = known[token] = self._bits(token)
-                    if bits:
-                        yield at, bits
-                at = flat.find(head, at + 1)
-        for run, bit in self._runs:
-            at = flat.find(run)
+                    token = rest(flat, at)[0]  # type: ignore[index]  # a head begins with a letter or a digit
+                    held = known.get(token)
+                    if held is None:
+                        held = known[token] = self._held(token)
+                    if held[1]:
+                        found.append((at, *held))
+                at = find(head, at + 1)
+        for run, word in self._runs:
+            at = find(run)
             while at >= 0:
-                yield at, bit
-                at = flat.find(run, at + 1)
-        for pattern, is_open, bit in self._phrases:
+                found.append((at, word, 1 << 3 * word))
+                at = find(run, at + 1)
+        for pattern, is_open, word in self._phrases:
             for match in pattern.finditer(flat):
                 at, end = match.span()
                 if at and IN_WORD[flat[at]] and IN_WORD[flat[at - 1]]:
                     continue
                 if is_open or end == len(flat) or not (IN_WORD[flat[end - 1]] and IN_WORD[flat[end]]):
-                    yield at, bit
+                    found.append((at, word, 1 << 3 * word))
+        return found
 
-    def _bits(self, token: str) -> int:
+    def _held(self, token: str) -> tuple[int, int]:
+        """The last word of the query a word of the text stands for, and the bits of all."""
         found = self._stem(token)
         each = [
             bit for stems, prefix, bit in self._stems
             if found in stems or (prefix and token != prefix and token.startswith(prefix))
         ]  # fmt: skip
-        return reduce(or_, each, 0)
+        bits = reduce(or_, each, 0)
+        return (bits.bit_length() - 1) // 3, bits
 
 
 def _pattern(words: Sequence[str]) -> re.Pattern[str]:
@@ -483,11 +476,16 @@ def _list_items(text: str, start: int, stop: int) -> list[tuple[int, int]]:
     return list(zip(starts, [*starts[1:], stop], strict=True))
 
 
-@lru_cache(_CACHED_TEXTS)
 def _sized_chunks(text: str) -> list[tuple[int, int, int, str | None]]:
-    found = []
-    for start, stop in chunk(text):
-        match = _SPEAKER.match(text, start)
-        speaker = style_of(f"{match.group()} x").speaker if match else None
-        found.append((start, stop, round(word_count(text[start:stop])) or 1, speaker))
+    """The chunks of a text as (start, stop, about how many words, speaker)."""
+    known = hash(text)
+    if (found := _known_chunks.get(known)) is None:
+        found = []
+        for start, stop in chunk(text):
+            match = _SPEAKER.match(text, start)
+            speaker = style_of(f"{match.group()} x").speaker if match else None
+            found.append((start, stop, round(word_count(text[start:stop])) or 1, speaker))
+        if len(_known_chunks) >= _CACHED:
+            _known_chunks.clear()
+        _known_chunks[known] = found
     return found

@@ -59,18 +59,18 @@ def format_evidence(hits: Sequence[Hit]) -> str:
     groups: dict[tuple[bool, str], list[Hit]] = {}
     for hit in hits:
         groups.setdefault(_group(hit.note), []).append(hit)
-    return "\n\n".join(map(_format_group, groups.values()))
-
-
-def _format_group(hits: list[Hit]) -> str:
-    hits = sorted(hits, key=lambda hit: (hit.note.created, hit.note.permalink, hit.line))
-    notes = {hit.note.row: hit.note for hit in hits}
-    if len(notes) == 1 and not _is_memory(hits[0].note):
-        return _BELOW.join([_heading(hits[0].note), *(hit.passage for hit in hits)])
-    lines = [flat(f"({_group(hits[0].note)[1]})")]
-    for row, note in notes.items():
-        lines.append(f"{_name(note)}: " + _BELOW.join(hit.passage for hit in hits if hit.note.row == row))
-    return "\n".join(lines)
+    found = []
+    for (_, place), some in groups.items():
+        some.sort(key=lambda hit: (hit.note.created, hit.note.permalink, hit.line))
+        notes = {hit.note.row: hit.note for hit in some}
+        if len(notes) == 1 and not _is_memory(some[0].note):
+            found.append(_BELOW.join([_heading(some[0].note), *(hit.passage for hit in some)]))
+            continue
+        lines = [flat(f"({place})")]
+        for row, note in notes.items():
+            lines.append(f"{_name(note)}: " + _BELOW.join(hit.passage for hit in some if hit.note.row == row))
+        found.append("\n".join(lines))
+    return "\n\n".join(found)
 
 
 def _heading(note: NoteInfo) -> str:

@@ -70,7 +70,8 @@ _NEIGHBORS = (
 
 @dataclass(slots=True)
 class NoteText:
-    """What is read of a candidate. `spans` are its matching passages, for long texts only."""
+    """What is read of a candidate. `spans` are the parts of its text to be read: of a long one the passages that
+    match."""
 
     row: int
     project: str
@@ -81,7 +82,7 @@ class NoteText:
     address: str
     front: str
     text: str
-    spans: list[tuple[int, int]] | None = None
+    spans: list[tuple[int, int]]
 
 
 class Features(NamedTuple):
@@ -177,7 +178,9 @@ class SearchContext:
         form = self._placed if whole else self.loose
         parts = []
         for clause in query.clauses:
-            positive = " AND ".join(map(form, clause.terms)) or self._any_note()
+            positive = " AND ".join(map(form, clause.terms))
+            if not positive:  # any note but those without
+                positive = any_of(PROJECT, map(str, self._projects.values())) if self._projects else _NO_SUCH_NOTE
             if clause.without:
                 positive = f"({positive}) NOT ({' OR '.join(map(self._placed, clause.without))})"
             parts.append(f"({positive})")
@@ -332,7 +335,7 @@ class SearchContext:
             (_json(rows),),
         ):
             names = [title, *(json.loads(aliases) if aliases else ())]
-            spans = self._spans(row * FIRST_PASSAGE, count, terms) if count else None
+            spans = (self._spans(row * FIRST_PASSAGE, count, terms) if count else []) or [(0, len(text))]
             address, tags = f"{project}/{path}", json.loads(tags) if tags else []
             found.append(NoteText(row, project, names, headings, tags, source, address, front, text, spans))
         return found
@@ -349,7 +352,8 @@ class SearchContext:
 
     def size(self) -> int:
         """How many notes there are, whoever may see them."""
-        return self.db.execute("select count(*) from note").fetchone()[0]
+        sql = "select sum(t.notes) from project p cross join tally t on t.project = p.id and t.folder = ''"
+        return self.db.execute(sql).fetchone()[0] or 0
 
     def archived(self, rows: Iterable[int]) -> set[int]:
         """Those of the rows that are archived memories."""
@@ -421,9 +425,6 @@ class SearchContext:
         if self.query.projects is not None:  # other projects may be unwanted, but are seen
             unwanted = [token(SCOPE, scope) for scope in hidden_scopes(self.db, self._viewer)]
         return expression([], unwanted, text)
-
-    def _any_note(self) -> str:
-        return any_of(PROJECT, map(str, self._projects.values())) if self._projects else _NO_SUCH_NOTE
 
     def _placed(self, one: Term, is_prefix: bool = False) -> str:
         """The FTS5 expression of a term. A path that begins with a project's name also means the rest within that

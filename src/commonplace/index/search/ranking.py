@@ -7,6 +7,7 @@ hundred notes. Of a search for all words the notes are given; what they say is r
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -104,7 +105,12 @@ class _WordLookup:
         if len(found) > MAX_TERMS:
             rare = nlargest(MAX_TERMS, found, key=lambda word: word.weight)
             found = [word for word in found if word in rare]
-        self._look_up_names(found)
+        if found and not self._column:
+            # Which notes have the words in their names: asked once for all, then for each.
+            every = [_own_match(word.text) for word in found]
+            if self._rows(" OR ".join(every), 1, NAMES):
+                for word, own in zip(found, every, strict=True):
+                    word.name_rows = self._rows(own, table=NAMES)
         return found
 
     def match(self, words: Sequence[Word]) -> str:
@@ -123,7 +129,10 @@ class _WordLookup:
         if not rows and not is_speaker and (spelled := self.context.spellings(text)):
             own, is_open, share = _match(spelled), False, weights.WEIGHTS.spelled
             rows = self._rows(own)
-        return Word(text, share * self._rarity_of(rows), rows, is_speaker, own, spelled=spelled, is_open=is_open)
+        held = float(len(rows))
+        if held >= _MAX_HELD:  # not all were looked at
+            held *= max(1.0, self.size / (max(rows) - min(rows) + 1))
+        return Word(text, share * self._rarity(held), rows, is_speaker, own, spelled=spelled, is_open=is_open)
 
     def term_words(self, query: ParsedQuery) -> list[Word]:
         """The terms of a search for all words; how rare a single one is does not matter."""
@@ -133,27 +142,11 @@ class _WordLookup:
             found.append(Word(one.text, weight, term=one, is_open=one.open))
         return found
 
-    def _look_up_names(self, words: Sequence[Word]) -> None:
-        """Which notes have the words in their names: asked once for all, then for each."""
-        if self._column or not words:
-            return
-        every = [_own_match(word.text) for word in words]
-        if self._rows(" OR ".join(every), 1, NAMES):
-            for word, own in zip(words, every, strict=True):
-                word.name_rows = self._rows(own, table=NAMES)
-
     def _rows(self, text: str, most: int = _MAX_HELD, table: str = "") -> list[int]:
         column = "{title headings tags} : " if table else self._column
         rows = self.context.newest(self.context.with_filters(f"{column}({text})"), most, table or self.table)
         passed = set(self.context.passing(rows)) if self.context.is_filtered and rows else None
         return rows if passed is None else [row for row in rows if row in passed]
-
-    def _rarity_of(self, rows: Sequence[int]) -> float:
-        """How many notes contain the word is estimated where not all were looked at."""
-        held = float(len(rows))
-        if held >= _MAX_HELD:
-            held *= max(1.0, self.size / (max(rows) - min(rows) + 1))
-        return self._rarity(held)
 
     def _rarity(self, held: float) -> float:
         """As in BM25."""
@@ -210,8 +203,10 @@ class Ranking:
             self.features = {one.row: one._replace(conversation=None) for one in context.features(given)}
         else:
             self._choose()
-        if self.question.only_days and query is None:
-            self._choose_by_day()
+        for period in self.question.periods if self.question.only_days and query is None else ():
+            if len(period.first) == len("2026-11-21"):  # the newest notes of a day that is named, whatever they say
+                rows = context.rows_of_days(period.first, period.last, self._table.most)
+                self._add([row for row in rows if row not in self.features])
         self._word_scores = self._score_words()
         if near is not None and self._table.meaning:
             self._compare_meanings(near, _without_names(focus, self.words, lookup.size))
@@ -277,10 +272,8 @@ class Ranking:
         return [0.0 if word.is_weak else min(1.0, word.weight / rarest) for word in self.words]
 
     def shares(self, row: int) -> dict[str, float]:
-        """What each feature adds to the score of a note, without those that add nothing; {} if it was not scored."""
-        note = self.features.get(row)
-        if note is None:
-            return {}
+        """What each feature adds to the score of a note that was scored, without those that add nothing."""
+        note = self.features[row]
         table, place = self._table, note.conversation
         words, meaning = self.own_score(row)
         together = self.bits.get(row, 0) if place is None else self._together.get(place, 0)
@@ -355,13 +348,6 @@ class Ranking:
             if not room:
                 break
         self.features = {note.row: note for note in self.context.features(rows)}
-
-    def _choose_by_day(self) -> None:
-        """The newest notes of the days the question names, whatever they say."""
-        for period in self.question.periods:
-            if len(period.first) == len("2026-11-21"):
-                rows = self.context.rows_of_days(period.first, period.last, self._table.most)
-                self._add([row for row in rows if row not in self.features])
 
     def _add(self, rows: Collection[int]) -> None:
         """Also score those of the notes that pass all filters."""
@@ -452,10 +438,10 @@ def _groups(words: Sequence[Word]) -> dict[int, set[int]]:
     ]
     found: dict[int, set[int]] = {}
     if len(lists) > _MANY_LISTS:
-        bits: dict[int, int] = {}
+        bits: defaultdict[int, int] = defaultdict(int)
         for bit, rows in lists:
             for row in rows:
-                bits[row] = bits.get(row, 0) | bit
+                bits[row] |= bit
         for row, held in bits.items():
             found.setdefault(held, set()).add(row)
         return found

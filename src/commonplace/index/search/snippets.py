@@ -34,10 +34,8 @@ def shortened(text: str, begin: int, stop: int) -> tuple[str, int]:
 
 
 def nearness(places: Sequence[Place], words: int) -> float:
-    """1 when words that are neighbors in a query of so many `words` stand side by side, 0 when far apart. `places` are
-    in order."""
-    if words < 2:
-        return 0.0
+    """1 when words that are neighbors in a query of so many `words`, at least two, stand side by side, 0 when far
+    apart. `places` are in order."""
     last, closest = [-1] * words, [_APART * 4] * words
     for at, word in places:
         last[word] = at

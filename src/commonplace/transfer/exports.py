@@ -69,6 +69,8 @@ Found = Iterator[Exported | tuple[str, str]]
 def plan_export(memory: Memory, kind: str, path: Path, project: str) -> MovePlan:
     """The plan for taking in an export of one of READERS; conversations go to the folder `kind` of `project`. What is
     there is compared: the later text counts, the other is in the history. Raises WrongStore, ProjectNotFound."""
+    from uuid import NAMESPACE_URL, uuid5
+
     if not path.exists():
         raise WrongStore(f"no such file or folder: {path}")
     name, exchange = memory.project(project).name, Exchange(memory)
@@ -92,8 +94,14 @@ def plan_export(memory: Memory, kind: str, path: Path, project: str) -> MovePlan
         elif each.ref not in seen:
             seen.add(each.ref)
             found.append(each)
-    now = memory.clock()
-    records = [_record(kind, each, now) for each in found if not each.turns]
+    now, records = memory.clock(), list[Record]()
+    for each in found:
+        if not each.turns:
+            identity, created = str(uuid5(NAMESPACE_URL, f"commonplace:{kind}:{each.ref}")), each.created or now
+            records.append(Record(
+                identity, each.text, each.category, created, each.updated or created, tags=(kind, *each.tags),
+                source=kind, further={SOURCE_REF: f"{kind}:{each.ref}"},
+            ))  # fmt: skip
     known = exchange.known(each.id for each in records)
     for record in records:
         there = known.get(record.id)
@@ -112,22 +120,20 @@ def plan_export(memory: Memory, kind: str, path: Path, project: str) -> MovePlan
     return plan
 
 
-def _record(kind: str, each: Exported, now: datetime) -> Record:
-    from uuid import NAMESPACE_URL, uuid5
-
-    created = each.created or now
-    return Record(
-        str(uuid5(NAMESPACE_URL, f"commonplace:{kind}:{each.ref}")), each.text, each.category, created,
-        each.updated or created, tags=(kind, *each.tags), source=kind, further={SOURCE_REF: f"{kind}:{each.ref}"},
-    )  # fmt: skip
-
-
 def _plan_note(plan: MovePlan, exchange: Exchange, project: str, kind: str, each: Exported) -> None:
     """Plan a conversation as a note; its name holds the day and its id, so that the next export finds it."""
     created = each.created or next((when for _, when, _ in each.turns if when), None) or each.updated or EPOCH
     day, digest = created.date().isoformat(), sha256(each.ref.encode("utf-8", "replace")).hexdigest()[:8]
     path = f"{kind}/{file_name(f'{day} {digest}')}"
-    data = _note(kind, each, path, project, created).encode("utf-8", "replace")
+    parts = []
+    for who, when, text in each.turns:
+        parts.append(f"## {who}{f', {stamp(when)[:16]}Z' if when else ''}\n\n{text.strip()}\n")
+    keys = {"source": kind, SOURCE_REF: f"{kind}:{each.ref}", "updated_at": stamp(each.updated or created)}
+    note = compose_note(
+        "\n" + "\n".join(parts), title=each.text or "Conversation", type=each.kind, tags=(kind, *each.tags),
+        permalink=permalink_for(project, path), created=created, metadata=keys,
+    )  # fmt: skip
+    data = note.encode("utf-8", "replace")
     name, there = f"{project}/{path}", exchange.file(project, path)
     if there is None:
         plan.items.append(MoveAction(IMPORT, f"{name} ({each.text})", len(data), (path, data, None)))
@@ -146,17 +152,6 @@ def _updated(file: File) -> datetime:
         return parse_stamp(str(header["updated_at"]))
     except (ValueError, KeyError):
         return datetime.max.replace(tzinfo=UTC)
-
-
-def _note(kind: str, each: Exported, path: str, project: str, created: datetime) -> str:
-    parts = []
-    for who, when, text in each.turns:
-        parts.append(f"## {who}{f', {stamp(when)[:16]}Z' if when else ''}\n\n{text.strip()}\n")
-    keys = {"source": kind, SOURCE_REF: f"{kind}:{each.ref}", "updated_at": stamp(each.updated or created)}
-    return compose_note(
-        "\n" + "\n".join(parts), title=each.text or "Conversation", type=each.kind, tags=(kind, *each.tags),
-        permalink=permalink_for(project, path), created=created, metadata=keys,
-    )  # fmt: skip
 
 
 def _members(path: Path, pattern: str) -> Iterator[tuple[str, bytes]]:
@@ -296,14 +291,13 @@ def _parts(content: Any) -> str:
     parts = content.get("parts")
     if not isinstance(parts, list):
         return str(content.get("text") or "")
-    shown = (_part(each) for each in parts if each)
+    shown = []
+    for each in filter(None, parts):
+        if isinstance(each, dict):  # what was spoken has a text
+            shown.append(str(each.get("text") or f"[{each.get('content_type', 'part')}]"))
+        else:
+            shown.append(each if isinstance(each, str) else "[part]")
     return _CITED.sub("", "\n".join(shown))
-
-
-def _part(part: Any) -> str:
-    if isinstance(part, dict):
-        return str(part.get("text") or f"[{part.get('content_type', 'part')}]")  # what was spoken has a text
-    return part if isinstance(part, str) else "[part]"
 
 
 def _claude(path: Path) -> Found:
@@ -314,7 +308,12 @@ def _claude(path: Path) -> Found:
             ref, turns, kind = str(each.get("uuid") or ""), list[Turn](), "conversation"
             if "conversations_memory" in each or "project_memories" in each:
                 is_one = True
-                yield from _claude_memory(each)
+                account, updated = str(each.get("account_uuid") or ""), _time(each.get("updated_at"))
+                if isinstance(text := each.get("conversations_memory"), str) and text:
+                    yield Exported(f"memory:{account}", text, updated)
+                told = each.get("project_memories")
+                for project, text in told.items() if isinstance(told, dict) else ():
+                    yield Exported(f"memory:{account}:{project}", str(text), updated, category="project")
                 continue
             if isinstance(messages := each.get("chat_messages"), list):
                 said = [one for one in messages if isinstance(one, dict) and _claude_text(one).strip()]
@@ -342,15 +341,6 @@ def _claude_project(each: Mapping[str, Any]) -> list[Turn]:
             name = flat(str(one.get("filename") or "Document"))
             parts.append((name, _time(one.get("created_at")), str(one.get("content") or "")))
     return [part for part in parts if part[2].strip()]
-
-
-def _claude_memory(each: Mapping[str, Any]) -> Iterator[Exported]:
-    account, updated = str(each.get("account_uuid") or ""), _time(each.get("updated_at"))
-    if isinstance(text := each.get("conversations_memory"), str) and text:
-        yield Exported(f"memory:{account}", text, updated)
-    projects = each.get("project_memories")
-    for project, text in projects.items() if isinstance(projects, dict) else ():
-        yield Exported(f"memory:{account}:{project}", str(text), updated, category="project")
 
 
 def _claude_text(message: Mapping[str, Any]) -> str:

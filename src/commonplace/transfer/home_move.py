@@ -106,7 +106,14 @@ class FolderMove:
         self._seen: dict[str, Values] = {}
         if self.source in (self.target, *self.target.parents) or self.target in self.source.parents:
             raise InvalidInput(f"{target} is or holds {source}, or lies in it; name another folder.")
-        if not self._noted() and not self._is_free():
+        try:
+            found = os.listdir(self.target)
+        except FileNotFoundError:
+            found = []
+        except NotADirectoryError:
+            found = [str(self.target)]
+        came_to_nothing = found == [MOVING] and not self._staged.exists()
+        if found and not came_to_nothing and not self._noted():
             raise InvalidInput(f"{target} is not empty, nor a move from {source} that was cut off; name another one.")
 
     def _noted(self) -> dict[str, Any]:
@@ -115,16 +122,6 @@ class FolderMove:
             row: dict[str, Any] = json.loads(self._note.read_bytes())
             return row if row["from"] == str(self.source) else {}
         return {}
-
-    def _is_free(self) -> bool:
-        """Whether nothing is at the target, or a move that came to nothing."""
-        try:
-            found = os.listdir(self.target)
-        except FileNotFoundError:
-            return True
-        except NotADirectoryError:
-            return False
-        return not found or (found == [MOVING] and not self._staged.exists())
 
     def run(self, *, dry_run: bool = False, progress: Progress | None = None) -> HomeMoved:
         """Move, or go on. Raises StorageError with everything as it was, to be run again."""

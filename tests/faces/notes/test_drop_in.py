@@ -305,11 +305,8 @@ def test_refusals_are_errors_that_name_the_way_on(program: Program) -> None:
 
 
 GUARDED: list[tuple[str, dict[str, Any], str]] = [
-    (
-        "write_note",
-        {"title": "B", "content": "x", "directory": "", "expected_checksum": "0"},
-        "requires overwrite=True",
-    ),
+    ("write_note", {"title": "B", "content": "x", "directory": "", "expected_checksum": "0"},
+     "requires overwrite=True"),
     ("edit_note", {"identifier": "C", "operation": "append", "content": "x", "expected_checksum": "0"}, "Conflict"),
     ("edit_note", {"identifier": "A", "operation": "append", "content": "x", "metadata": {"type": " "}}, "type"),
     ("edit_note", {"identifier": "A", "operation": "append", "content": "x", "metadata": {"k": None}}, "null"),
@@ -319,7 +316,7 @@ GUARDED: list[tuple[str, dict[str, Any], str]] = [
     ("search_notes", {"query": "x", "valid_at": "2026-13-01"}, "2026-13-01"),
     ("search_notes", {"query": "x", "valid_at": "2026-07-01", "valid_overlaps": "[2026-06-01,)"}, "not both"),
     ("search_notes", {"query": "x", "time_kind": " "}, "given as an empty value"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("tool", "arguments", "words"), GUARDED)

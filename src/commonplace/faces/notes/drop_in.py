@@ -47,6 +47,7 @@ def tools(own: list[Tool], vault: Vault) -> list[Tool]:
     """`own`, the note tools, in that program's manner, and those it has besides."""
     data = json.loads(text_file("basic-memory.json"))
     by_name = {tool.name: tool for tool in own}
+    unset = lambda args: {key: value for key, value in args.items() if key != "overwrite" or value is not None}
     served = []
     for tool in own:
         aliases = {alias: name for name, all in data["aliases"].get(tool.name, {}).items() for alias in all.split()}
@@ -55,7 +56,7 @@ def tools(own: list[Tool], vault: Vault) -> list[Tool]:
         accepts = {**tool.schema, "properties": tool.schema["properties"] | accepted, "required": required}
         also = {**{k: v for k, v in tool.also.items() if k not in accepted}, **aliases}
         run = partial(_run, _TOOLS[tool.name], tool, vault)
-        served.append(replace(tool, run=run, also=also, accepts=accepts, rewrite=_without_null))
+        served.append(replace(tool, run=run, also=also, accepts=accepts, rewrite=unset))
     for each in data["tools"]:
         if each["name"] in shell.TOOLS and not vault.enable_posix_tools:
             continue
@@ -65,10 +66,6 @@ def tools(own: list[Tool], vault: Vault) -> list[Tool]:
         also = {**data["accepted"]["*"], **each.get("also", {})}
         served.append(Tool(each["name"], each["description"], schema, run, annotations=hints, also=also))
     return served
-
-
-def _without_null(args: Arguments) -> Arguments:
-    return {key: value for key, value in args.items() if key != "overwrite" or value is not None}
 
 
 def _run(run: Run, tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:

@@ -97,7 +97,7 @@ def written(args: Arguments, memory: Memory, vault: Vault, reply: Reply) -> Repl
     """The reply to write_note, from our own."""
     data = reply.data or {}
     if reply.is_error:
-        return _not_written(args, memory, vault, reply)
+        return _not_written(args, memory, vault.shown(args["project"]), reply)
     found = {key: data[key] for key in ("title", "permalink", "file_path", "checksum")}
     if is_json(args):
         return json_reply(found | {"action": data["action"], "similar_notes": []})
@@ -113,8 +113,8 @@ def written(args: Arguments, memory: Memory, vault: Vault, reply: Reply) -> Repl
     return _in_project(rows, shown, args)
 
 
-def _not_written(args: Arguments, memory: Memory, vault: Vault, reply: Reply) -> Reply:
-    code, title, shown = (reply.data or {}).get("code"), args["title"], vault.shown(args["project"])
+def _not_written(args: Arguments, memory: Memory, shown: str, reply: Reply) -> Reply:
+    code, title = (reply.data or {}).get("code"), args["title"]
     blank = {**_UNNAMED, "title": title, "checksum": None}
     if code == "exists":
         name = path = _between(reply.text, "exists: ", ". ")

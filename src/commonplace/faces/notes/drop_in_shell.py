@@ -172,25 +172,24 @@ def _grep(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
     hits = memory.search(Query(text=pattern, projects=(project,)), limit=size, offset=(page - 1) * size)
     if around is None:
         return _results([reading.entity_row(memory, hit) for hit in hits], hits.total, page, size)
-    rows = [_matches(memory, hit.note, pattern, around, most) for hit in hits]
+    rows = []
+    for hit in hits:
+        lines = memory.read(hit.note, count=False).text.splitlines()
+        at = [number for number, line in enumerate(lines, 1) if pattern.casefold() in line.casefold()]
+        windows: list[dict[str, Any]] = []
+        for number in at[:most]:
+            first, last = max(number - around, 1), min(number + around, len(lines))
+            if windows and first <= windows[-1]["end_line"] + 1:
+                windows[-1]["match_lines"].append(number)
+                windows[-1]["end_line"] = last
+            else:
+                windows.append({"start_line": first, "end_line": last, "match_lines": [number]})
+        for each in windows:
+            each["content"] = "\n".join(lines[each["start_line"] - 1 : each["end_line"]])
+        row = replies.identity(hit.note) | {"external_id": hit.note.id, "total_lines": len(lines)}
+        row |= {"match_count": len(at), "windows": windows}
+        rows.append(row | {"next_match_line": at[most] if len(at) > most else None})
     return _results(rows, hits.total, page, size, pagination_scope="search_candidates")
-
-
-def _matches(memory: Memory, info: NoteInfo, pattern: str, around: int, most: int) -> dict[str, Any]:
-    lines = memory.read(info, count=False).text.splitlines()
-    at = [number for number, line in enumerate(lines, 1) if pattern.casefold() in line.casefold()]
-    windows: list[dict[str, Any]] = []
-    for number in at[:most]:
-        first, last = max(number - around, 1), min(number + around, len(lines))
-        if windows and first <= windows[-1]["end_line"] + 1:
-            windows[-1]["match_lines"].append(number)
-            windows[-1]["end_line"] = last
-        else:
-            windows.append({"start_line": first, "end_line": last, "match_lines": [number]})
-    for each in windows:
-        each["content"] = "\n".join(lines[each["start_line"] - 1 : each["end_line"]])
-    row = replies.identity(info) | {"external_id": info.id, "total_lines": len(lines), "match_count": len(at)}
-    return row | {"windows": windows, "next_match_line": at[most] if len(at) > most else None}
 
 
 def _results(rows: list[dict[str, Any]], total: int, page: int, size: int, **more: str) -> Reply:

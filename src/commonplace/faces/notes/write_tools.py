@@ -35,7 +35,14 @@ def write_note(memory: Memory, args: Arguments) -> Reply:
     try:
         stored = memory.store(draft, overwrite=args["overwrite"], checksum=args.get("expected_checksum"))
     except Exists as error:
-        return _taken(memory, draft, error, args["overwrite"])
+        text, is_hidden = str(error), args["overwrite"]
+        try:
+            memory.find_ref((draft.project, error.path))
+        except NotFound:
+            is_hidden = True
+        if is_hidden:  # what is no note, or not the caller's, cannot be changed by them
+            text = f"Note already exists: {error.permalink or error.path}. Choose another title or directory."
+        return Reply(text, {"error": text, "is_error": True, "code": error.code}, is_error=True)
     note, action = stored.note, "created" if stored.created else "updated"
     edges = memory.outgoing(note) if note.relations or note.links else ()
     states = Counter(edge.state for edge in edges)
@@ -73,18 +80,6 @@ def _draft(memory: Memory, args: Arguments) -> Draft:
             names = ", ".join(CATEGORIES)
             raise InvalidInput(f'Parameter `directory` must be one of {names} in project categories; got "{folder}".')
     return draft
-
-
-def _taken(memory: Memory, draft: Draft, error: Exists, overwrite: bool) -> Reply:
-    """The refusal, with a remedy that works: what is no note, or not the caller's, cannot be changed by them."""
-    text, is_hidden = str(error), overwrite
-    try:
-        memory.find_ref((draft.project, error.path))
-    except NotFound:
-        is_hidden = True
-    if is_hidden:
-        text = f"Note already exists: {error.permalink or error.path}. Choose another title or directory."
-    return Reply(text, {"error": text, "is_error": True, "code": error.code}, is_error=True)
 
 
 def edit_note(memory: Memory, args: Arguments) -> Reply:

@@ -16,7 +16,7 @@ from typing import Any
 
 from commonplace.clock import Clock, now, stamp
 from commonplace.errors import ConfigError
-from commonplace.faces.reply import Reply
+from commonplace.faces.reply import Reply, refused
 
 QUEUE = 64
 _log = logging.getLogger("commonplace.hooks")
@@ -107,8 +107,7 @@ class Hooks:
                 except Exception as error:  # a hook is foreign code; it may not break the call
                     _warn("after_tool_call", hook, error)
         else:
-            text = f"tool {name} blocked by before_tool_call hook"
-            reply = Reply(text, {"error": text, "is_error": True, "code": "blocked"}, is_error=True)
+            reply = refused(f"tool {name} blocked by before_tool_call hook", "blocked")
         if reply.is_error:
             self._emit("error", name, error=reply.text)
         else:

@@ -400,6 +400,36 @@ def test_the_shell_tools_are_left_out_when_its_configuration_says_so(tmp_path: P
         made.memory.close()
 
 
+def test_what_is_read_is_told_in_its_words(program: Program) -> None:
+    program.text("write_note", title="Ann", content="- [role] cook\n- knows [[Bob]]\n", directory="people")
+    program.text("write_note", title="Bob", content="by the harbour\n", directory="people")
+    assert program.text("read_note", identifier="Ann", start_line=1, end_line=2) == "1: ---\n2: title: Ann"
+    lines = program.data("read_note", identifier="Ann", start_line=1, end_line=2)
+    assert (lines["has_more"], lines["next_start_line"], lines["next_end_line"]) == (True, 3, 4)
+    missing = program.text("read_note", identifier="a cook")
+    assert missing.startswith('# Note Not Found in main: "a cook"\n\nNo exact match')
+    assert "## 1. Ann\n- **Type**: entity\n" in missing
+    assert "No note matches" in program.text("read_note", identifier="zebra")
+    context = program.text("build_context", url="people/ann", output_format="text")
+    for part in (
+        "# Context: Ann\n",
+        "### Observations\n- [role] cook",
+        "### Relations\n- knows [[Bob]]",
+        "1 primary, 2 rel",
+    ):
+        assert part in context, part
+    assert "No results found for 'zebra'" in program.text("build_context", url="zebra", output_format="text")
+    recent = program.text("recent_activity", type=["entity", "observation", "relation"])
+    assert "Recent Notes & Documents (2)" in recent
+    assert "  • cook\n  • [[Ann]] → knows → [[Bob]]" in recent
+    assert "No recent activity was found on page 2" in program.text("recent_activity", page=2)
+    listed = program.text("list_directory", dir_name="people", page_size=1)
+    assert "1 file)" in listed
+    assert "list_directory(dir_name='people', page=2, page_size=1)" in listed
+    (edge,) = program.data("search_notes", query="knows", entity_types=["relation"])["results"]
+    assert (edge["from_entity"], edge["relation_type"]) == ("main/people/ann", "knows")
+
+
 def test_no_days_are_today(program: Program) -> None:
     program.text("write_note", title="A", content="x", directory="")
     assert [row["title"] for row in program.data("recent_activity", timeframe="0d")] == ["A"]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from commonplace.errors import InvalidInput
 from commonplace.faces import registry as registry_of
 from commonplace.faces.hooks import Hooks, Subscription
-from commonplace.faces.reply import Reply
+from commonplace.faces.reply import Reply, refused
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
@@ -178,8 +178,7 @@ def call_tool(registry: Registry, memory: Memory, name: str, arguments: Any) -> 
     """As `Registry.call`; a tool there is not gives an error reply, with hooks and events as any call."""
     if name in registry.tools:
         return registry.call(memory, name, arguments)
-    text = f"tool not found: {name}"
-    missing = Reply(text, {"error": text, "is_error": True, "code": "not_found"}, is_error=True)
+    missing = refused(f"tool not found: {name}", "not_found")
     return registry.hooks.call(memory.agent, name, arguments, lambda _: missing)
 
 

@@ -17,7 +17,6 @@ from commonplace.errors import CommonplaceError, InvalidInput, NotFound, Project
 from commonplace.faces.arguments import Arguments
 from commonplace.faces.notes import drop_in_reading as reading
 from commonplace.faces.notes import drop_in_replies as replies
-from commonplace.faces.notes import drop_in_schemas as schemas
 from commonplace.faces.notes import drop_in_shell as shell
 from commonplace.faces.notes import drop_in_views as views
 from commonplace.faces.notes.drop_in_replies import either, is_json, json_reply, text_reply
@@ -407,5 +406,5 @@ _OWN: tuple[Run, ...] = (
     write_note, read_note, edit_note, move_note, delete_note, list_directory, search_notes, build_context,
     recent_activity, list_memory_projects, create_memory_project, delete_project, view_note,
 )  # fmt: skip
-_TOOLS: dict[str, Run] = {each.__name__: each for each in _OWN} | views.TOOLS | schemas.TOOLS | shell.TOOLS
+_TOOLS: dict[str, Run] = {each.__name__: each for each in _OWN} | views.TOOLS | shell.TOOLS
 _ROUTING_THEMSELVES = (list_memory_projects, create_memory_project, delete_project, *shell.TOOLS.values())

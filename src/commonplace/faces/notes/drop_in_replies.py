@@ -275,7 +275,7 @@ def deleted(args: Arguments, shown: str, reply: Reply, info: NoteInfo | None) ->
 def failed(tool: str, args: Arguments, error: CommonplaceError) -> Reply:
     """An error of a call, in the manner of the tool."""
     text = str(error)
-    if isinstance(error, errors.OutsideError) and tool in ("read_note", "view_note"):
+    if isinstance(error, errors.OutsideError) and tool == "read_note":
         blank = _UNNAMED | dict.fromkeys(("content", "frontmatter"))
         return _refused(args, "read.outside", blank, is_error=False, name=error.path)
     if isinstance(error, NotFound) and not isinstance(error, ProjectNotFound) and tool == "move_note":

@@ -31,7 +31,6 @@ from commonplace.query import Query
 if TYPE_CHECKING:
     from commonplace.engine import Memory
     from commonplace.faces.notes.vault import Vault
-    from commonplace.faces.tool import Tool
 
 _MIME = {"md": "text/markdown", "markdown": "text/markdown", "json": "application/json", "csv": "text/csv"}
 _IMAGES = {"png": "image/png", "jpg": "image/jpeg", "jpeg": "image/jpeg", "webp": "image/webp", "gif": "image/gif"}
@@ -39,7 +38,7 @@ _MOST_BYTES = 350_000
 _USUAL, _ALWAYS = 0.25, 0.95  # share of notes that have a field: to suggest it, to require it
 
 
-def read_content(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
+def read_content(vault: Vault, memory: Memory, args: Arguments) -> Reply:
     """A file as it is: text, or base64 of a picture or a document."""
     from commonplace.engine.plain_files import Files
 
@@ -73,14 +72,14 @@ def read_content(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> R
     return data_reply({"type": "image" if ending in _IMAGES else "document", "source": source})
 
 
-def search(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
+def search(vault: Vault, memory: Memory, args: Arguments) -> Reply:
     """`search` for connectors that know only `search` and `fetch`."""
     hits = memory.search(Query(text=args["query"], projects=(args["project"],)), limit=10)
     rows = [{"id": hit.note.permalink, "title": hit.note.title, "url": hit.note.permalink} for hit in hits]
     return _wrapped({"results": rows, "total_count": len(rows), "query": args["query"]})
 
 
-def fetch(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
+def fetch(vault: Vault, memory: Memory, args: Arguments) -> Reply:
     """The note that `search` gave an id of."""
     name = args["id"]
     try:
@@ -114,9 +113,8 @@ def prompts_of(vault: Vault) -> list[Prompt]:
 def _activity(vault: Vault, file: str, memory: Memory, args: dict[str, str]) -> str:
     """The text of `file` around what changed in a project."""
     project = vault.named(memory, {"project": args.get("project") or None})
-    name = vault.shown(project)
-    activity = recent({"project": project, "timeframe": args.get("timeframe") or "7d"}, memory, name).text
-    return text_file(file).format(project=name, activity=activity)
+    activity = recent(vault, memory, {"project": project, "timeframe": args.get("timeframe") or "7d"}).text
+    return text_file(file).format(project=vault.shown(project), activity=activity)
 
 
 def templates_of(vault: Vault) -> list[Template]:
@@ -184,7 +182,7 @@ def _error(args: Arguments, text: str) -> Reply:
     return either(args, {"error": text}, f"# {text}")
 
 
-def validate(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
+def validate(vault: Vault, memory: Memory, args: Arguments) -> Reply:
     """Whether a note, the notes of a type or all with a schema have what it requires."""
     project, kind, schemas = args["project"], args.get("note_type"), _schemas(memory, args["project"])
     if args.get("identifier"):
@@ -219,7 +217,7 @@ def validate(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply
     return either(args, {"note_type": kind, **counts, "results": results}, "\n".join(rows))
 
 
-def infer(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
+def infer(vault: Vault, memory: Memory, args: Arguments) -> Reply:
     """A schema from what the notes of a type have."""
     kind, least = args["note_type"], _USUAL if args.get("threshold") is None else args["threshold"]
     infos = _of_type(memory, args["project"], kind)
@@ -245,7 +243,7 @@ def _shares(memory: Memory, infos: list[NoteInfo]) -> dict[str, float]:
     return {name: count / len(infos) for name, count in counts.most_common()}
 
 
-def diff(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
+def diff(vault: Vault, memory: Memory, args: Arguments) -> Reply:
     """What the notes of a type have that its schema lacks, and the other way round."""
     kind = args["note_type"]
     header = _schemas(memory, args["project"]).get(kind.lower())

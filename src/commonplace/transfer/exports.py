@@ -203,6 +203,11 @@ def _rows(value: Any) -> Iterator[dict[str, Any]]:
     yield from (each for each in (value if isinstance(value, list) else [value]) if isinstance(each, dict))
 
 
+def _objects(path: Path, pattern: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The objects in the JSON files whose names match, as for `_members`, each with its file's name."""
+    return ((name, each) for name, data in _members(path, pattern) for each in _rows(_json(name, data)))
+
+
 def _time(value: Any) -> datetime | None:
     """A time as seconds or milliseconds since 1970, or ISO 8601; None for anything else."""
     try:
@@ -218,11 +223,7 @@ def _time(value: Any) -> datetime | None:
 def _chatgpt(path: Path) -> Found:
     """An export of ChatGPT: what it saved (its calls of the tool `bio`, and the newest list of memories and custom
     instructions that a conversation shows), and the branch shown of each conversation."""
-    rows = [
-        (name, each)
-        for name, data in _members(path, r"conversations(-\d+)?\.json")
-        for each in _rows(_json(name, data))
-    ]
+    rows = list(_objects(path, r"conversations(-\d+)?\.json"))
     if not any("mapping" in each for _, each in rows):
         raise WrongStore(f"{path} holds no conversations.json of ChatGPT")
     saved, shown = set[str](), dict[str, tuple[float, str, datetime | None]]()
@@ -303,32 +304,31 @@ def _parts(content: Any) -> str:
 def _claude(path: Path) -> Found:
     """An export of Claude: its memory, of everything and of each project, its projects and each conversation."""
     is_one = False
-    for name, data in _members(path, r"(conversations|memories|projects)\.json|[0-9a-f]{8}-[0-9a-f-]{27}\.json"):
-        for each in _rows(_json(name, data)):
-            ref, turns, kind = str(each.get("uuid") or ""), list[Turn](), "conversation"
-            if "conversations_memory" in each or "project_memories" in each:
-                is_one = True
-                account, updated = str(each.get("account_uuid") or ""), _time(each.get("updated_at"))
-                if isinstance(text := each.get("conversations_memory"), str) and text:
-                    yield Exported(f"memory:{account}", text, updated)
-                told = each.get("project_memories")
-                for project, text in told.items() if isinstance(told, dict) else ():
-                    yield Exported(f"memory:{account}:{project}", str(text), updated, category="project")
-                continue
-            if isinstance(messages := each.get("chat_messages"), list):
-                said = [one for one in messages if isinstance(one, dict) and _claude_text(one).strip()]
-                turns = [("You" if one.get("sender") == "human" else "Claude", _time(one.get("created_at")),
-                          _claude_text(one)) for one in said]  # fmt: skip
-            elif isinstance(each.get("docs"), list) or "prompt_template" in each:
-                turns, kind = _claude_project(each), "project"
-            else:
-                ref = ""
-            is_one = is_one or bool(ref)
-            if turns and ref:
-                yield Exported(ref, str(each.get("name") or ""), _time(each.get("created_at")),
-                               _time(each.get("updated_at")), turns=tuple(turns), kind=kind)  # fmt: skip
-            else:
-                yield (f"claude {ref}", "it has no text") if ref else (name, "it is no conversation of Claude")
+    for name, each in _objects(path, r"(conversations|memories|projects)\.json|[0-9a-f]{8}-[0-9a-f-]{27}\.json"):
+        ref, turns, kind = str(each.get("uuid") or ""), list[Turn](), "conversation"
+        if "conversations_memory" in each or "project_memories" in each:
+            is_one = True
+            account, updated = str(each.get("account_uuid") or ""), _time(each.get("updated_at"))
+            if isinstance(text := each.get("conversations_memory"), str) and text:
+                yield Exported(f"memory:{account}", text, updated)
+            told = each.get("project_memories")
+            for project, text in told.items() if isinstance(told, dict) else ():
+                yield Exported(f"memory:{account}:{project}", str(text), updated, category="project")
+            continue
+        if isinstance(messages := each.get("chat_messages"), list):
+            said = [one for one in messages if isinstance(one, dict) and _claude_text(one).strip()]
+            turns = [("You" if one.get("sender") == "human" else "Claude", _time(one.get("created_at")),
+                      _claude_text(one)) for one in said]  # fmt: skip
+        elif isinstance(each.get("docs"), list) or "prompt_template" in each:
+            turns, kind = _claude_project(each), "project"
+        else:
+            ref = ""
+        is_one = is_one or bool(ref)
+        if turns and ref:
+            yield Exported(ref, str(each.get("name") or ""), _time(each.get("created_at")),
+                           _time(each.get("updated_at")), turns=tuple(turns), kind=kind)  # fmt: skip
+        else:
+            yield (f"claude {ref}", "it has no text") if ref else (name, "it is no conversation of Claude")
     if not is_one:
         raise WrongStore(f"{path} holds no conversations.json of Claude")
 
@@ -359,17 +359,16 @@ def _claude_text(message: Mapping[str, Any]) -> str:
 def _mem0(path: Path) -> Found:
     """What mem0's `get_all` or OpenMemory's export gives, as JSON, JSON Lines or a zip."""
     count = 0
-    for name, data in _members(path, r".*\.(json|jsonl|jsonl\.gz)"):
-        for each in _rows(_json(name, data)):
-            text = each.get("memory") or each.get("content") or each.get("text")
-            if not isinstance(text, str) or each.get("id") is None:
-                continue  # users, apps and the like stand in the same file
-            if each.get("state") == "deleted" or each.get("deleted_at"):
-                yield f"mem0 {each['id']}", "it was deleted there"
-                continue
-            count += 1
-            tags = tuple(str(one) for one in each.get("categories") or () if one)
-            yield Exported(str(each["id"]), text, _time(each.get("created_at")), _time(each.get("updated_at")), tags)
+    for _, each in _objects(path, r".*\.(json|jsonl|jsonl\.gz)"):
+        text = each.get("memory") or each.get("content") or each.get("text")
+        if not isinstance(text, str) or each.get("id") is None:
+            continue  # users, apps and the like stand in the same file
+        if each.get("state") == "deleted" or each.get("deleted_at"):
+            yield f"mem0 {each['id']}", "it was deleted there"
+            continue
+        count += 1
+        tags = tuple(str(one) for one in each.get("categories") or () if one)
+        yield Exported(str(each["id"]), text, _time(each.get("created_at")), _time(each.get("updated_at")), tags)
     if not count:
         raise WrongStore(f"{path} holds no memories of mem0")
 
@@ -379,7 +378,7 @@ def _mcp_memory_service(path: Path) -> Found:
     place = path / "sqlite_vec.db" if path.is_dir() else path
     rows = _table(place, "memories", "content_hash")
     if rows is None:
-        rows = [each for name, data in _members(place, "") for each in _rows(_json(name, data))]
+        rows = [each for _, each in _objects(place, "")]
     if not any("content" in each for each in rows):
         raise WrongStore(f"{place} holds no memories of mcp-memory-service")
     for each in rows:

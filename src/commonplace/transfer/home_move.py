@@ -195,9 +195,22 @@ class FolderMove:
         for number, name in enumerate(names):
             with suppress(FileNotFoundError):  # gone since it was listed; the second time nobody writes
                 there = os.lstat(self.source / name)
-                if self._seen.get(name) != (stamp := stamp_of(there)):
-                    self._copy_one(name, there)
-                    self._seen[name] = stamp
+                source, staged, stamp = self.source / name, self._staged / name, stamp_of(there)
+                if self._seen.get(name) == stamp:
+                    pass
+                elif name.endswith("/"):
+                    staged.mkdir(mode=0o700, exist_ok=True)
+                    staged.chmod(stat.S_IMODE(there.st_mode))
+                elif stat.S_ISLNK(there.st_mode):
+                    staged.unlink(missing_ok=True)
+                    staged.symlink_to(os.readlink(source))
+                else:
+                    file = read_file(str(source))
+                    self._digests[name] = file.etag
+                    is_there = staged.exists() and stamp_of(os.lstat(staged))[:2] == file.stamp[:2]
+                    if not is_there or read_file(str(staged)).etag != file.etag:
+                        self._put(name, file.data, file.mode, file.stamp.mtime_ns)
+                self._seen[name] = stamp
             if progress is not None:
                 progress(int(number * share), len(names))
         for name in self._seen.keys() - {*names}:
@@ -208,21 +221,6 @@ class FolderMove:
             if staged not in kept:
                 place = self._staged / staged
                 place.rmdir() if staged.endswith("/") else place.unlink()
-
-    def _copy_one(self, name: str, there: os.stat_result) -> None:
-        source, staged = self.source / name, self._staged / name
-        if name.endswith("/"):
-            staged.mkdir(mode=0o700, exist_ok=True)
-            staged.chmod(stat.S_IMODE(there.st_mode))
-        elif stat.S_ISLNK(there.st_mode):
-            staged.unlink(missing_ok=True)
-            staged.symlink_to(os.readlink(source))
-        else:
-            file = read_file(str(source))
-            self._digests[name] = file.etag
-            is_there = staged.exists() and stamp_of(os.lstat(staged))[:2] == file.stamp[:2]
-            if not is_there or read_file(str(staged)).etag != file.etag:
-                self._put(name, file.data, file.mode, file.stamp.mtime_ns)
 
     def _put(self, name: str, data: bytes, mode: int, changed_ns: int) -> None:
         temp = self._staged / f"{TEMP_PREFIX}moving"

@@ -117,13 +117,10 @@ def _not_written(args: Arguments, memory: Memory, shown: str, reply: Reply) -> R
     code, title = (reply.data or {}).get("code"), args["title"]
     blank = {**_UNNAMED, "title": title, "checksum": None}
     if code == "exists":
-        name = path = _between(reply.text, "exists: ", ". ")
-        try:
-            info = memory.find(name, args["project"])
-            name, path = info.permalink, info.path
-        except CommonplaceError:
-            pass
-        blank |= {"permalink": name, "file_path": path}
+        name = _between(reply.text, "exists: ", ". ")
+        known = {"permalink": name, "file_path": name} | _known(memory, name, args["project"])
+        name = known["permalink"]
+        blank |= {"permalink": name, "file_path": known["file_path"]}
         return _refused(args, "write.exists", blank, title=title, name=name, shown=shown)
     if code == "outside":
         return _refused(args, "write.outside", blank, folder=args["directory"])

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from commonplace import Draft, open_memory
+from commonplace.engine.entities import Entity
+from commonplace.engine.graphs import open_graph
 from commonplace.errors import InvalidInput, OutsideError
 from commonplace.note.edit import Append
 from commonplace.transfer.mirror import MIRROR, Mirror
@@ -153,6 +155,21 @@ def test_each_change_is_a_commit_of_its_author_time_and_bytes(home):
             name: subprocess.check_output(["git", "-C", str(home.copy), "show", f"{commit}:{name}"]) for name in names
         }
         assert shown == then
+
+
+def test_a_graph_file_is_committed_as_it_is_after_its_last_change(home, tmp_path):
+    file = tmp_path / "people.jsonl"
+    file.write_text('{"type":"entity","name":"Ada","entityType":"person","observations":[]}\n')
+    home.memory.add_project("people", str(file))
+    home.write("one")
+    home.mirror(git=True)
+    graph = open_graph(home.memory, "people")
+    graph.add_observations([("Ada", ["likes tea"])])
+    graph.create_entities([Entity("Bob", "person", ())])
+    assert home.mirror().commits == 1
+    assert home.git("show", "HEAD:projects/people.jsonl") == file.read_text()
+    assert "likes tea" in file.read_text()
+    assert home.git("status", "--porcelain") == ""
 
 
 def test_the_first_run_makes_commits_of_the_history_there_is(home):

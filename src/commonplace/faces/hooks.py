@@ -96,7 +96,7 @@ class Hooks:
             return run(arguments)
         context = HookContext(agent)
         self._emit("tool_start", name, arguments)
-        if all(self._allows(hook, context, name, arguments) for hook in self._having("before_tool_call")):
+        if all(_allows(hook, context, name, arguments) for hook in self._having("before_tool_call")):
             reply = run(arguments)
             for hook in self._having("after_tool_call"):
                 try:
@@ -113,13 +113,6 @@ class Hooks:
         else:
             self._emit("tool_end", name, reply)
         return reply
-
-    def _allows(self, hook: Any, context: HookContext, name: str, arguments: Any) -> bool:
-        try:
-            return bool(hook.before_tool_call(context, name, arguments))
-        except Exception as error:  # foreign code that fails must not let the call through
-            _warn("before_tool_call", hook, error)
-            return False
 
     def _having(self, method: str) -> list[Any]:
         return [hook for hook in self._hooks if hasattr(hook, method)]
@@ -139,3 +132,11 @@ class Hooks:
 
 def _warn(method: str, hook: Any, error: Exception) -> None:
     _log.warning("%s of %s failed: %s", method, type(hook).__name__, error)
+
+
+def _allows(hook: Any, context: HookContext, name: str, arguments: Any) -> bool:
+    try:
+        return bool(hook.before_tool_call(context, name, arguments))
+    except Exception as error:  # foreign code that fails must not let the call through
+        _warn("before_tool_call", hook, error)
+        return False

@@ -430,6 +430,29 @@ def test_what_is_read_is_told_in_its_words(program: Program) -> None:
     assert (edge["from_entity"], edge["relation_type"]) == ("main/people/ann", "knows")
 
 
+def test_a_folder_is_moved_and_missed_in_its_words(program: Program) -> None:
+    program.text("write_note", title="Ann", content="x", directory="people")
+    moved = program.text("move_note", identifier="people", destination_path="staff", is_directory=True)
+    assert moved.startswith("# Directory Moved Successfully\n\n**Source:** `people`\n**Destination:** `staff`\n")
+    assert "- Total files: 1\n" in moved
+    assert "- `staff/Ann.md`" in moved
+    missing = {"identifier": "nowhere", "is_directory": True}
+    assert "No Files Found" in program.fails("move_note", destination_path="x", **missing)
+    assert "# Directory Delete Failed - No Files Found" in program.fails("delete_note", **missing)
+
+
+def test_its_prompts_and_numbers_are_of_the_project(program: Program) -> None:
+    program.text("write_note", title="Ann", content="- [role] cook\n- knows [[Bob]]\n", directory="people")
+    for name, words in (("recent_activity", "Ann (people)"), ("getting_started", MAIN)):
+        assert words in program.registry.prompts[name].render(program.memory, {"project": MAIN})
+    (shown,) = resource_result(program.memory, program.registry.templates, "memory://any/main/info")["contents"]
+    numbers = json.loads(shown["text"])["statistics"]
+    assert (numbers["total_entities"], numbers["relation_types"]) == (1, {"knows": 1})
+    assert (numbers["observation_categories"], numbers["total_unresolved_relations"]) == ({"role": 1}, 1)
+    (fetched,) = json.loads(program.text("fetch", id="no-such-note"))
+    assert json.loads(fetched["text"])["metadata"] == {"error": "Document not found"}
+
+
 def test_no_days_are_today(program: Program) -> None:
     program.text("write_note", title="A", content="x", directory="")
     assert [row["title"] for row in program.data("recent_activity", timeframe="0d")] == ["A"]

@@ -64,6 +64,8 @@ class Session:
         for the question `query` instead, as `Memory.context_for` gives it, of so many tokens at most. Empty when
         nothing is found. Returns it.
         """
+        from commonplace.engine.memory_rows import content_of
+
         memory, room = self.memory, self.memory.settings.context_chars
         if max_tokens is not None:
             self.context = memory.context_for(query, max_tokens=max_tokens)
@@ -75,9 +77,6 @@ class Session:
         except InvalidInput:  # nothing to look for
             self.context = ""
             return ""
-
-        from commonplace.engine.memory_rows import content_of
-
         notes, text = [each.note for each in found.best], ""
         shown: list[NoteInfo] = []
         marks = memory.validity_marks(notes)

@@ -144,7 +144,7 @@ class FolderMove:
                 make_private(self._note.parent)
                 put_derived(self._note, json.dumps({"from": str(self.source)}).encode())
                 make_private(self._staged)
-                self._copy(progress, 0.5)
+                self._copy(progress)
                 for place in [self.source, *sorted(self.source.glob("spaces/*"))]:
                     if place == self.source or Layout(place).private.is_dir():
                         space: Memory = memory if place == self.source else open_memory(place, watch=False)
@@ -152,7 +152,7 @@ class FolderMove:
                         held.enter_context(space.exclusive())
                 if self._memory is not None:
                     contents.have_texts()
-                self._copy(None, 0.5)
+                self._copy(None)
                 if self._memory is not None and (reads := contents.reads()):
                     self._put(_READS, reads, 0o600, 0)
                     self._digests[_READS], self._seen[_READS] = sha256(reads), Stamp(len(reads), 0, 0)
@@ -189,7 +189,7 @@ class FolderMove:
                 elif is_file or each.is_symlink():
                     yield name
 
-    def _copy(self, progress: Progress | None, share: float) -> None:
+    def _copy(self, progress: Progress | None) -> None:
         """Copy what differs from what was seen before, and remove what is gone."""
         names = list(self._names())
         for number, name in enumerate(names):
@@ -212,15 +212,15 @@ class FolderMove:
                         self._put(name, file.data, file.mode, file.stamp.mtime_ns)
                 self._seen[name] = stamp
             if progress is not None:
-                progress(int(number * share), len(names))
-        for name in self._seen.keys() - {*names}:
+                progress(number // 2, len(names))  # the other half is the check
+        kept = {*names}
+        for name in self._seen.keys() - kept:
             del self._seen[name]
             self._digests.pop(name, None)
-        kept = {*names}
-        for staged in sorted(_all_below(self._staged), reverse=True):
-            if staged not in kept:
-                place = self._staged / staged
-                place.rmdir() if staged.endswith("/") else place.unlink()
+        for name in sorted(_all_below(self._staged), reverse=True):
+            if name not in kept:
+                place = self._staged / name
+                place.rmdir() if name.endswith("/") else place.unlink()
 
     def _put(self, name: str, data: bytes, mode: int, changed_ns: int) -> None:
         temp = self._staged / f"{TEMP_PREFIX}moving"

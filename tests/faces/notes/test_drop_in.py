@@ -364,20 +364,14 @@ def test_times_in_observations_are_a_filter(program: Program) -> None:
     assert "temporal_applied" not in program.data("search_notes", query="Redis")
 
 
-@pytest.mark.parametrize(
-    ("mark", "literal", "axis"),
-    [
-        ("@effective:2026-07-27", "[2026-07-27,)", "date"),
-        ("@effective[2026-06-10,2026-07-27]", "[2026-06-10,2026-07-28)", "date"),
-        ("@due(,2026-07-27)", "(,2026-07-27)", "date"),
-        ("@due(2026-06-10,)", "[2026-06-11,)", "date"),
-        (
-            "@occurred[2026-07-01T10:00:00+02:00,2026-07-01T12:00:00Z]",
-            "[2026-07-01T08:00:00.000000Z,2026-07-01T12:00:00.000000Z]",
-            "instant",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("mark", "literal", "axis"), [
+    ("@effective:2026-07-27", "[2026-07-27,)", "date"),
+    ("@effective[2026-06-10,2026-07-27]", "[2026-06-10,2026-07-28)", "date"),
+    ("@due(,2026-07-27)", "(,2026-07-27)", "date"),
+    ("@due(2026-06-10,)", "[2026-06-11,)", "date"),
+    ("@occurred[2026-07-01T10:00:00+02:00,2026-07-01T12:00:00Z]",
+     "[2026-07-01T08:00:00.000000Z,2026-07-01T12:00:00.000000Z]", "instant"),
+])  # fmt: skip
 def test_a_result_says_which_time_of_an_observation_fitted(
     program: Program, mark: str, literal: str, axis: str
 ) -> None:

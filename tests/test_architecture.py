@@ -50,7 +50,7 @@ guard of paths, durable files, the names of a home's files, those that are the s
 
 PACKAGES = {
     "mcp": {"serve"}, "mcp_types": {"serve"}, "uvicorn": {"serve"}, "starlette": {"serve"},
-    "anyio": {"serve", "anthropic"}, "pydantic": {"serve"}, "pydantic_core": {"serve"},
+    "anyio": {"serve", "anthropic"}, "pydantic": {"serve"}, "pydantic_core": {"serve", "faces"},
     "asyncio": {"serve", "clients"}, "anthropic": {"anthropic"}, "click": {"cli"},
     "inotify_simple": {"index"}, "sqlite3": {"index", "engine"},
     "numpy": {"index/vectors"}, "tokenizers": {"index/vectors"}, "onnxruntime": {"index/vectors"},

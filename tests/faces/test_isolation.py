@@ -101,63 +101,27 @@ class Calls:
         kv = {"namespace": pick(["shared", "mine"])}
         ns = pick([{}, {"namespace": pick(["shared", "mine", "quokka", guess])}])
         bank = {"bank_type": pick(["global", "project", "code"]), "bank_id": pick(["mine", "other"])}
-        query = pick(
-            [
-                word,
-                guess,
-                f"{word} {guess}",
-                f"tag:{guess}",
-                f"by:{pick(['bob', 'file', 'alice'])}",
-                f"what is {guess}?",
-            ]
-        )
+        by = f"by:{pick(['bob', 'file', 'alice'])}"
+        query = pick([word, guess, f"{word} {guess}", f"tag:{guess}", by, f"what is {guess}?"])
         calls: list[tuple[str, dict[str, Any]]] = [
             ("memory", {"command": "view", "path": f"/memories/{pick([self.folder(), self.path()])}"}),
             ("memory", {"command": "create", "path": f"/memories/{self.place()}", "file_text": self.text()}),
-            (
-                "memory",
-                {"command": "str_replace", "path": f"/memories/{self.path()}", "old_str": guess, "new_str": word},
-            ),
-            (
-                "memory",
-                {"command": "insert", "path": f"/memories/{self.path()}", "insert_line": 0, "insert_text": word},
-            ),
+            ("memory", {"command": "str_replace", "path": f"/memories/{self.path()}", "old_str": guess,
+             "new_str": word}),
+            ("memory", {"command": "insert", "path": f"/memories/{self.path()}", "insert_line": 0,
+             "insert_text": word}),
             ("memory", {"command": "delete", "path": f"/memories/{self.path()}"}),
-            (
-                "memory",
-                {"command": "rename", "old_path": f"/memories/{self.path()}", "new_path": f"/memories/{self.place()}"},
-            ),
-            (
-                "write_note",
-                {
-                    "title": f"{word} {self.random.randrange(20)}",
-                    "content": self.text(),
-                    "directory": pick(["mine", "shared"]),
-                    "overwrite": pick([True, False]),
-                },
-            ),
+            ("memory", {"command": "rename", "old_path": f"/memories/{self.path()}",
+             "new_path": f"/memories/{self.place()}"}),
+            ("write_note", {"title": f"{word} {self.random.randrange(20)}", "content": self.text(),
+             "directory": pick(["mine", "shared"]), "overwrite": pick([True, False])}),
             ("read_note", {"identifier": self.name(), **project}),
-            (
-                "edit_note",
-                {
-                    "identifier": pick([self.place(), "quokka plan", "11111111"]),
-                    "operation": "find_replace",
-                    "content": word,
-                    "find_text": word,
-                },
-            ),
-            (
-                "move_note",
-                {"identifier": self.name(), "destination_path": f"moved/{word}-{self.random.randrange(50)}.md"},
-            ),
-            (
-                "move_note",
-                {
-                    "identifier": self.folder(),
-                    "destination_path": f"to/{self.random.randrange(99)}",
-                    "is_directory": True,
-                },
-            ),
+            ("edit_note", {"identifier": pick([self.place(), "quokka plan", "11111111"]), "operation": "find_replace",
+             "content": word, "find_text": word}),
+            ("move_note", {"identifier": self.name(),
+             "destination_path": f"moved/{word}-{self.random.randrange(50)}.md"}),
+            ("move_note", {"identifier": self.folder(), "destination_path": f"to/{self.random.randrange(99)}",
+             "is_directory": True}),
             ("delete_note", {"identifier": self.name()}),
             ("delete_note", {"identifier": self.folder(), "is_directory": True, **project}),
             ("list_directory", {"dir_name": self.folder(), "depth": self.random.randint(1, 4), **page, **project}),
@@ -168,10 +132,8 @@ class Calls:
             ("list_memory_projects", {}),
             ("memory_create_entities", {"entities": [entity]}),
             ("memory_create_relations", {"relations": [{**edge, "from": word}]}),
-            (
-                "memory_add_observations",
-                {"observations": [{"entityName": pick([word, guess]), "contents": [self.text()]}]},
-            ),
+            ("memory_add_observations", {"observations": [{"entityName": pick([word, guess]),
+             "contents": [self.text()]}]}),
             ("memory_delete_entities", {"entityNames": [guess]}),
             ("memory_delete_relations", {"relations": [edge]}),
             ("memory_read_graph", {"limit": 5}),
@@ -179,10 +141,8 @@ class Calls:
             ("memory_open_nodes", {"names": [guess, "Quokka", word], "depth": 2}),
             ("activate", {**bank, "bank_id": pick(["mine", "quokka"]) if bank["bank_type"] != "project" else "mine"}),
             ("list", pick([{}, {"bank_type": bank["bank_type"]}])),
-            (
-                "update",
-                {**bank, "content": self.text(), "target_file": f"{word}.md", "operation": pick(["append", "replace"])},
-            ),
+            ("update", {**bank, "content": self.text(), "target_file": f"{word}.md", "operation": pick(["append",
+             "replace"])}),
             ("memory_remember", {"key": word, "value": self.text(), **kv}),
             ("memory_recall", {"key": guess, **ns}),
             ("memory_forget", {"key": guess, **ns}),
@@ -190,21 +150,12 @@ class Calls:
             ("memory_list_namespaces", {}),
             ("memory_clear_namespace", {"namespace": pick(["mine", "quokka"])}),
             ("memory_stats", {}),
-            (
-                "memory_write",
-                {
-                    "content": self.text(),
-                    "category": pick(["inbox", "knowledge", "lessons"]),
-                    "tags": word,
-                    "scope": pick(["global", "agent:alice", "agent:bob"]),
-                },
-            ),
+            ("memory_write", {"content": self.text(), "category": pick(["inbox", "knowledge", "lessons"]),
+             "tags": word, "scope": pick(["global", "agent:alice", "agent:bob"])}),
             ("memory_read", {"id": pick(["2111", "4111", "3111", "31111111-2222-4333-8444-555566667777"])}),
             ("memory_delete", {"id": pick(["2111", "21111111-2222-4333-8444-555566667777"])}),
-            (
-                "memory_list",
-                {"limit": 5, **pick([{}, {"scope": pick(["agent:bob", "Agent:Bob"])}, {"category": "knowledge"}])},
-            ),
+            ("memory_list", {"limit": 5, **pick([{}, {"scope": pick(["agent:bob", "Agent:Bob"])},
+             {"category": "knowledge"}])}),
             ("agent:memory_search", {"query": guess}),
             ("memory_tag", {"id": pick(["2111", "3111"]), "add": word}),
             ("memory_smart_search", {"query": f"{guess} {word}"}),
@@ -215,7 +166,7 @@ class Calls:
             ("verb:completion", {"value": pick(["", "notes/", guess])}),
             ("verb:undo", {}),
             ("verb:prompt", {"topic": guess}),
-        ]
+        ]  # fmt: skip
         return pick(calls)
 
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -27,3 +31,34 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
     """An empty memory whose clock stands still."""
     with open_memory(tmp_path / "home", clock=lambda: MOMENT) as opened:
         yield opened
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+{imports}
+left = int(sys.argv[1])
+def seen(event, _):
+    global left
+    if event in {events}:
+        left -= 1
+        if left == 0: os.kill(os.getpid(), signal.SIGKILL)
+sys.addaudithook(seen)
+{work}
+"""
+
+
+def times_killed(
+    stops: Iterable[int], events: list[str], imports: str, work: str, *arguments: str | Path, **environ: str
+) -> int:
+    """How often `work`, Python with `arguments` in sys.argv[2:], was killed, each time at a later one of these audit
+    events (`stops`) wherever that is, until it ran to its end: no clock decides."""
+    script, killed = KILLED.format(events=events, imports=imports, work=work), 0
+    for stop in stops:
+        ran = subprocess.run([sys.executable, "-c", script, str(stop), *arguments], env={**os.environ, **environ},
+                             capture_output=True)  # fmt: skip
+        if ran.returncode == 0:
+            break
+        assert ran.returncode == -signal.SIGKILL, ran.stderr
+        killed += 1
+    return killed

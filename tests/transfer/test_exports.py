@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from commonplace import Memory, Query, open_memory
+from commonplace import Memory, Query
 from commonplace.query import memory_query
 from commonplace.transfer.exports import READERS, plan_export
 from commonplace.transfer.moving import MovePlan, WrongStore
@@ -101,12 +101,6 @@ def _import(memory: Memory, kind: str, path: Path) -> MovePlan:
     plan = plan_export(memory, kind, path, "notes")
     plan.carry_out()
     return plan
-
-
-@pytest.fixture
-def memory(tmp_path: Path) -> Any:
-    with open_memory(tmp_path / "home") as opened:
-        yield opened
 
 
 WANTED = {

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import subprocess
-import sys
 from hashlib import sha256
 from pathlib import Path
 
@@ -17,6 +14,7 @@ from commonplace.errors import InvalidInput, StorageError
 from commonplace.serve.auth import Access
 from commonplace.transfer import home_move
 from commonplace.transfer.home_move import MOVING, FolderMove, HomeMoved
+from transfer.conftest import times_killed
 
 
 def files(home: Path) -> dict[str, bytes]:
@@ -159,25 +157,10 @@ def test_a_move_from_another_home_is_not_gone_on_with(home, tmp_path, monkeypatc
 
 @pytest.mark.slow
 def test_a_move_that_is_killed_goes_on_and_ends_with_everything(home, tmp_path):
-    script = (
-        "import os, signal, sys\n"
-        "from commonplace.transfer.home_move import FolderMove\n"
-        "left = int(sys.argv[1])\n"
-        "def seen(event, arguments):\n"
-        "    global left\n"
-        "    if event in ('os.rename', 'os.utime', 'os.mkdir', 'os.remove', 'shutil.rmtree'):\n"
-        "        left -= 1\n"
-        "        if left == 0: os.kill(os.getpid(), signal.SIGKILL)\n"
-        "sys.addaudithook(seen)\n"
-        "FolderMove(*sys.argv[2:]).run()\n"
-    ).replace("FolderMove(*sys.argv[2:])", "FolderMove(*map(__import__('pathlib').Path, sys.argv[2:]))")
-    before, killed = files(home), 0
-    for stop in range(3, 400, 8):
-        ran = subprocess.run([sys.executable, "-c", script, str(stop), home, tmp_path / "new"], capture_output=True)
-        if ran.returncode == 0:
-            break
-        assert ran.returncode == -signal.SIGKILL, ran.stderr
-        killed += 1
+    imports, before = "from commonplace.transfer.home_move import FolderMove", files(home)
+    events = ["os.rename", "os.utime", "os.mkdir", "os.remove", "shutil.rmtree"]
+    work = "FolderMove(*map(Path, sys.argv[2:])).run()"
+    killed = times_killed(range(3, 400, 8), events, imports, work, home, tmp_path / "new")
     assert killed > 3
     assert files(home).keys() == before.keys()
     assert files(tmp_path / "new").keys() == before.keys()

@@ -13,10 +13,13 @@ from pathlib import Path
 import pytest
 
 from commonplace import Draft, open_memory
+from commonplace.engine.entities import Entity
+from commonplace.engine.graphs import open_graph
 from commonplace.errors import InvalidInput, OutsideError
 from commonplace.note.edit import Append
 from commonplace.transfer.mirror import MIRROR, Mirror
 from commonplace.transfer.moving import plan_mirror
+from transfer.conftest import times_killed
 
 START = datetime(2026, 5, 7, 10, tzinfo=UTC)
 
@@ -152,6 +155,21 @@ def test_each_change_is_a_commit_of_its_author_time_and_bytes(home):
             name: subprocess.check_output(["git", "-C", str(home.copy), "show", f"{commit}:{name}"]) for name in names
         }
         assert shown == then
+
+
+def test_a_graph_file_is_committed_as_it_is_after_its_last_change(home, tmp_path):
+    file = tmp_path / "people.jsonl"
+    file.write_text('{"type":"entity","name":"Ada","entityType":"person","observations":[]}\n')
+    home.memory.add_project("people", str(file))
+    home.write("one")
+    home.mirror(git=True)
+    graph = open_graph(home.memory, "people")
+    graph.add_observations([("Ada", ["likes tea"])])
+    graph.create_entities([Entity("Bob", "person", ())])
+    assert home.mirror().commits == 1
+    assert home.git("show", "HEAD:projects/people.jsonl") == file.read_text()
+    assert "likes tea" in file.read_text()
+    assert home.git("status", "--porcelain") == ""
 
 
 def test_the_first_run_makes_commits_of_the_history_there_is(home):
@@ -396,36 +414,18 @@ def test_the_command_answers_in_numbers_and_names_wrong_words(terminal):
 
 @pytest.mark.slow
 def test_a_mirror_that_is_killed_again_and_again_has_each_change_once(tmp_path):
-    environment = {**os.environ, "HOME": str(tmp_path), "MEMORY_HOME": str(tmp_path / "home")}
+    places = {"HOME": str(tmp_path), "MEMORY_HOME": str(tmp_path / "home")}
     with open_memory(tmp_path / "home") as memory:
         for number in range(300):
             memory.write(Draft(f"text {number} " * 50, project="notes", folder=f"f{number % 7}", title=f"n{number}"))
-    command = [sys.executable, "-m", "commonplace", "mirror", str(tmp_path / "copy"), "--git"]
-    # Killed at a later system call each time, wherever that is: no clock decides.
-    killed = 0
-    for stop in range(1, 40, 3):
-        script = (
-            "import os, signal, sys\n"
-            "left = int(sys.argv[1])\n"
-            "def seen(event, _):\n"
-            "    global left\n"
-            "    if event in ('open', 'os.rename', 'os.utime', 'subprocess.Popen', 'os.remove'):\n"
-            "        left -= 1\n"
-            "        if left == 0: os.kill(os.getpid(), signal.SIGKILL)\n"
-            "from commonplace.cli import main\n"
-            "import commonplace.transfer.mirror\n"
-            "sys.addaudithook(seen)\n"
-            "sys.exit(main(sys.argv[2:]))\n"
-        )
-        ran = subprocess.run(
-            [sys.executable, "-c", script, str(stop * stop * 3), *command[3:]], env=environment, capture_output=True
-        )
-        if ran.returncode == 0:
-            break
-        assert ran.returncode == -signal.SIGKILL, ran.stderr
-        killed += 1
+    command = ["mirror", str(tmp_path / "copy"), "--git"]
+    imports = "import commonplace.transfer.mirror\nfrom commonplace.cli import main"
+    events = ["open", "os.rename", "os.utime", "subprocess.Popen", "os.remove"]
+    stops = (3 * stop * stop for stop in range(1, 40, 3))
+    killed = times_killed(stops, events, imports, "sys.exit(main(sys.argv[2:]))", *command, **places)
     assert killed > 5
-    subprocess.run(command, env=environment, check=True, capture_output=True)
+    command = [sys.executable, "-m", "commonplace", *command]
+    subprocess.run(command, env={**os.environ, **places}, check=True, capture_output=True)
     log = subprocess.check_output(["git", "-C", str(tmp_path / "copy"), "log", "--format=%s"], text=True).splitlines()
     assert len(log) == len({*log}) == 300
     assert files(tmp_path / "copy") == {n: d for n, d in files(tmp_path / "home").items() if "/" in n}

@@ -136,14 +136,18 @@ def agent_folder(root, **namespaces):
     return root
 
 
-def test_entries_become_notes_with_all_they_carry(memory, tmp_path):
+@pytest.fixture
+def agent_plan(memory, tmp_path):
+    """The plan for a folder of these namespaces, each with its rows."""
+    return lambda **namespaces: moving.plan_agent_memory(memory, agent_folder(tmp_path / "am", **namespaces))
+
+
+def test_entries_become_notes_with_all_they_carry(memory, agent_plan):
     later = (MOMENT + timedelta(days=1)).timestamp()
-    place = agent_folder(
-        tmp_path / "am",
+    plan = agent_plan(
         default=[row(" odd/key\r\n", "---\nline\r\n\n", stars=5, type="x"), row("ends", expires_at=later)],
         a_b=[row("k", "one"), row("k", "two", namespace="a/b")],
     )
-    plan = moving.plan_agent_memory(memory, place)
     assert sorted(plan.lines()) == [
         "would import kv/a/b/k", "would import kv/a_b/k", "would import kv/default/ odd/key\r\n",
         "would import kv/default/ends",
@@ -160,19 +164,17 @@ def test_entries_become_notes_with_all_they_carry(memory, tmp_path):
     assert (header["type"], header["accessed_at"]) == ("kv", "2026-05-02T10:00:00Z")
 
 
-def test_expired_entries_and_blank_keys_stay_behind_and_are_named(memory, tmp_path):
-    place = agent_folder(tmp_path / "am", default=[row("old", expires_at=1.5), row(" "), row("good")])
-    plan = moving.plan_agent_memory(memory, place)
+def test_expired_entries_and_blank_keys_stay_behind_and_are_named(memory, agent_plan):
+    plan = agent_plan(default=[row("old", expires_at=1.5), row(" "), row("good")])
     assert plan.skipped == [("kv/default/old", "its time to live is over"), ("kv/default/ ", "its key is blank")]
     plan.carry_out()
     assert NoteEntries(memory).get("default", "good").value == "v"
     assert len(files(memory.home)) == 1
 
 
-def test_a_newer_entry_takes_the_place_of_the_one_here_which_goes_to_the_history(memory, tmp_path):
+def test_a_newer_entry_takes_the_place_of_the_one_here_which_goes_to_the_history(memory, agent_plan):
     NoteEntries(memory).put("default", "k", "here")
-    place = agent_folder(tmp_path / "am", default=[row("k", "newer", created_at="2026-05-07T11:00:00Z")])
-    plan = moving.plan_agent_memory(memory, place)
+    plan = agent_plan(default=[row("k", "newer", created_at="2026-05-07T11:00:00Z")])
     assert counts(plan) == (0, 1, 0, 0)
     plan.carry_out()
     assert NoteEntries(memory).get("default", "k").value == "newer"
@@ -180,11 +182,10 @@ def test_a_newer_entry_takes_the_place_of_the_one_here_which_goes_to_the_history
     assert NoteEntries(memory).get("default", "k").value == "here"
 
 
-def test_an_older_entry_goes_to_the_history_once(memory, tmp_path):
+def test_an_older_entry_goes_to_the_history_once(memory, agent_plan):
     NoteEntries(memory).put("default", "k", "here")
-    place = agent_folder(tmp_path / "am", default=[row("k", "older")])
     for _ in range(2):
-        plan = moving.plan_agent_memory(memory, place)
+        plan = agent_plan(default=[row("k", "older")])
         assert (counts(plan), list(plan.lines())) == ((0, 0, 0, 1), [])
         plan.carry_out()
         assert NoteEntries(memory).get("default", "k").value == "here"
@@ -193,25 +194,23 @@ def test_an_older_entry_goes_to_the_history_once(memory, tmp_path):
     assert NoteEntries(memory).get("default", "k").value == "older"
 
 
-def test_of_an_entry_with_a_time_to_live_no_copy_is_kept(memory, tmp_path):
+def test_of_an_entry_with_a_time_to_live_no_copy_is_kept(memory, agent_plan):
     NoteEntries(memory).put("default", "k", "here")
-    place = agent_folder(tmp_path / "am", default=[row("k", "secret", expires_at="2027-01-01T00:00:00Z")])
-    moving.plan_agent_memory(memory, place).carry_out()
+    agent_plan(default=[row("k", "secret", expires_at="2027-01-01T00:00:00Z")]).carry_out()
     kept = [path.read_bytes() for path in (memory.home / ".commonplace" / "history").rglob("*") if path.is_file()]
     assert not any(b"secret" in data for data in kept)
 
 
-def test_counts_of_an_entry_that_was_here_are_not_those_of_the_one_that_comes(memory, tmp_path):
+def test_counts_of_an_entry_that_was_here_are_not_those_of_the_one_that_comes(memory, agent_plan):
     entries = NoteEntries(memory)
     entries.count(entries.put("default", "k", "here"))
-    place = agent_folder(tmp_path / "am", default=[row("k", "newer", created_at="2026-05-07T11:00:00Z")])
-    moving.plan_agent_memory(memory, place).carry_out()
+    agent_plan(default=[row("k", "newer", created_at="2026-05-07T11:00:00Z")]).carry_out()
     assert memory.list()[0][0].access_count == 4
 
 
-def test_of_two_entries_with_one_key_the_newer_one_comes(memory, tmp_path):
+def test_of_two_entries_with_one_key_the_newer_one_comes(memory, agent_plan):
     rows = [row("k", "new", created_at="2026-05-03T00:00:00Z"), row("k", "old", created_at="2026-05-01T00:00:00Z")]
-    plan = moving.plan_agent_memory(memory, agent_folder(tmp_path / "am", default=rows))
+    plan = agent_plan(default=rows)
     assert plan.skipped == [("kv/default/k", "another with its key is newer")]
     plan.carry_out()
     assert NoteEntries(memory).get("default", "k").value == "new"

@@ -145,7 +145,11 @@ class _Checker:
                 if name in present:
                     checked[name] = self.value(value, inner, place)
                 elif name in required:
-                    raise self._missing(name, given, properties, place)
+                    error = self._error("required", place, kind=inner.get("type"))
+                    for other in rules.meant.get(name, ()):
+                        if other in given and other not in properties:
+                            raise InvalidInput(str(error) + rules.wording["meant"].format(other=other, name=name))
+                    raise error
                 elif name not in properties and "unknown" in rules.wording:
                     unknown = sorted(given.keys() - properties.keys())
                     verb, known = "was" if len(unknown) == 1 else "were", ", ".join(self.known) or "none"
@@ -193,13 +197,6 @@ class _Checker:
                 if not isinstance(each, str):
                     raise self._error("item", name, value=each)
         return value
-
-    def _missing(self, name: str, given: Arguments, properties: Mapping[str, Any], place: str) -> InvalidInput:
-        error = self._error("required", place, kind=properties[name].get("type"))
-        for other in self.rules.meant.get(name, ()):
-            if other in given and other not in properties:
-                return InvalidInput(str(error) + self.rules.wording["meant"].format(other=other, name=name))
-        return error
 
     def _error(self, key: str, name: str, **values: Any) -> InvalidInput:
         return self.rules.error(key, name=name, tool=self.tool, **values)

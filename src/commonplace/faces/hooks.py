@@ -16,7 +16,7 @@ from typing import Any
 
 from commonplace.clock import Clock, now, stamp
 from commonplace.errors import ConfigError
-from commonplace.faces.reply import Reply
+from commonplace.faces.reply import Reply, refused
 
 QUEUE = 64
 _log = logging.getLogger("commonplace.hooks")
@@ -96,37 +96,22 @@ class Hooks:
             return run(arguments)
         context = HookContext(agent)
         self._emit("tool_start", name, arguments)
-        if not self._allowed(context, name, arguments):
-            text = f"tool {name} blocked by before_tool_call hook"
-            reply = Reply(text, {"error": text, "is_error": True, "code": "blocked"}, is_error=True)
+        if all(_allows(hook, context, name, arguments) for hook in self._having("before_tool_call")):
+            reply = run(arguments)
+            for hook in self._having("after_tool_call"):
+                try:
+                    changed = hook.after_tool_call(context, name, arguments, reply)
+                    if changed is not None and not isinstance(changed, Reply):
+                        raise TypeError(f"it returned a {type(changed).__name__}, not a Reply or None")
+                    reply = changed or reply
+                except Exception as error:  # a hook is foreign code; it may not break the call
+                    _warn("after_tool_call", hook, error)
         else:
-            reply = self._changed(context, name, arguments, run(arguments))
+            reply = refused(f"tool {name} blocked by before_tool_call hook", "blocked")
         if reply.is_error:
             self._emit("error", name, error=reply.text)
         else:
             self._emit("tool_end", name, reply)
-        return reply
-
-    def _allowed(self, context: HookContext, name: str, arguments: Any) -> bool:
-        for hook in self._having("before_tool_call"):
-            is_allowed = False
-            try:
-                is_allowed = hook.before_tool_call(context, name, arguments)
-            except Exception as error:  # foreign code that fails must not let the call through
-                _warn("before_tool_call", hook, error)
-            if not is_allowed:
-                return False
-        return True
-
-    def _changed(self, context: HookContext, name: str, arguments: Any, reply: Reply) -> Reply:
-        for hook in self._having("after_tool_call"):
-            try:
-                changed = hook.after_tool_call(context, name, arguments, reply)
-                if changed is not None and not isinstance(changed, Reply):
-                    raise TypeError(f"it returned a {type(changed).__name__}, not a Reply or None")
-                reply = changed or reply
-            except Exception as error:  # a hook is foreign code; it may not break the call
-                _warn("after_tool_call", hook, error)
         return reply
 
     def _having(self, method: str) -> list[Any]:
@@ -147,3 +132,11 @@ class Hooks:
 
 def _warn(method: str, hook: Any, error: Exception) -> None:
     _log.warning("%s of %s failed: %s", method, type(hook).__name__, error)
+
+
+def _allows(hook: Any, context: HookContext, name: str, arguments: Any) -> bool:
+    try:
+        return bool(hook.before_tool_call(context, name, arguments))
+    except Exception as error:  # foreign code that fails must not let the call through
+        _warn("before_tool_call", hook, error)
+        return False

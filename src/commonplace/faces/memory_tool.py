@@ -117,7 +117,11 @@ class MemoryCommands:
         with _worded(path, "read"):
             place = files.at(inside)
             if place.kind == "folder":
-                return _listing(files, inside, path)
+                head = f"Here're the files and directories up to 2 levels deep in {path}"
+                rows = [f"{head}, excluding hidden items and node_modules:", f"{_FOLDER_SIZE}\t{path}"]
+                with suppress(NotFound):  # it was deleted meanwhile
+                    _list_level(files, inside, path.rstrip("/"), 2, rows)
+                return "\n".join(rows)
             if place.kind != "file":
                 raise NotFound(path)
             data = files.read(inside).data
@@ -276,14 +280,6 @@ def _worded(path: str, what: str = "changed", own: dict[type[CommonplaceError], 
 
 def _numbered(lines: Sequence[str], first: int) -> str:
     return "\n".join(f"{number:6d}\t{line}" for number, line in enumerate(lines, first))
-
-
-def _listing(files: Files, inside: str, path: str) -> str:
-    head = f"Here're the files and directories up to 2 levels deep in {path}, excluding hidden items and node_modules:"
-    rows = [head, f"{_FOLDER_SIZE}\t{path}"]
-    with suppress(NotFound):  # it was deleted meanwhile
-        _list_level(files, inside, path.rstrip("/"), 2, rows)
-    return "\n".join(rows)
 
 
 def _list_level(files: Files, inside: str, shown: str, levels: int, rows: list[str]) -> None:

@@ -22,14 +22,17 @@ class Reply:
     hint: str = ""
 
 
+def refused(text: str, code: str) -> Reply:
+    """The reply that refuses a call, with the code of contract 000b, 8."""
+    return Reply(text, {"error": text, "is_error": True, "code": code}, is_error=True)
+
+
 def error_reply(error: CommonplaceError) -> Reply:
     """The reply for an error of our tree: contract 000b, 8."""
-    text = flat(str(error))
-    data: dict[str, Any] = {"error": text, "is_error": True, "code": error.code}
-    for key in ("suggestions", "candidates"):
-        if hasattr(error, key):
-            data[key] = getattr(error, key)
-    return Reply(text, data, is_error=True)
+    reply = refused(flat(str(error)), error.code)
+    assert reply.data is not None
+    reply.data |= {key: getattr(error, key) for key in ("suggestions", "candidates") if hasattr(error, key)}
+    return reply
 
 
 def plain_error_reply(error: CommonplaceError) -> Reply:

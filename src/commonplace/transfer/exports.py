@@ -69,6 +69,8 @@ Found = Iterator[Exported | tuple[str, str]]
 def plan_export(memory: Memory, kind: str, path: Path, project: str) -> MovePlan:
     """The plan for taking in an export of one of READERS; conversations go to the folder `kind` of `project`. What is
     there is compared: the later text counts, the other is in the history. Raises WrongStore, ProjectNotFound."""
+    from uuid import NAMESPACE_URL, uuid5
+
     if not path.exists():
         raise WrongStore(f"no such file or folder: {path}")
     name, exchange = memory.project(project).name, Exchange(memory)
@@ -92,8 +94,14 @@ def plan_export(memory: Memory, kind: str, path: Path, project: str) -> MovePlan
         elif each.ref not in seen:
             seen.add(each.ref)
             found.append(each)
-    now = memory.clock()
-    records = [_record(kind, each, now) for each in found if not each.turns]
+    now, records = memory.clock(), list[Record]()
+    for each in found:
+        if not each.turns:
+            identity, created = str(uuid5(NAMESPACE_URL, f"commonplace:{kind}:{each.ref}")), each.created or now
+            records.append(Record(
+                identity, each.text, each.category, created, each.updated or created, tags=(kind, *each.tags),
+                source=kind, further={SOURCE_REF: f"{kind}:{each.ref}"},
+            ))  # fmt: skip
     known = exchange.known(each.id for each in records)
     for record in records:
         there = known.get(record.id)
@@ -112,22 +120,20 @@ def plan_export(memory: Memory, kind: str, path: Path, project: str) -> MovePlan
     return plan
 
 
-def _record(kind: str, each: Exported, now: datetime) -> Record:
-    from uuid import NAMESPACE_URL, uuid5
-
-    created = each.created or now
-    return Record(
-        str(uuid5(NAMESPACE_URL, f"commonplace:{kind}:{each.ref}")), each.text, each.category, created,
-        each.updated or created, tags=(kind, *each.tags), source=kind, further={SOURCE_REF: f"{kind}:{each.ref}"},
-    )  # fmt: skip
-
-
 def _plan_note(plan: MovePlan, exchange: Exchange, project: str, kind: str, each: Exported) -> None:
     """Plan a conversation as a note; its name holds the day and its id, so that the next export finds it."""
     created = each.created or next((when for _, when, _ in each.turns if when), None) or each.updated or EPOCH
     day, digest = created.date().isoformat(), sha256(each.ref.encode("utf-8", "replace")).hexdigest()[:8]
     path = f"{kind}/{file_name(f'{day} {digest}')}"
-    data = _note(kind, each, path, project, created).encode("utf-8", "replace")
+    parts = []
+    for who, when, text in each.turns:
+        parts.append(f"## {who}{f', {stamp(when)[:16]}Z' if when else ''}\n\n{text.strip()}\n")
+    keys = {"source": kind, SOURCE_REF: f"{kind}:{each.ref}", "updated_at": stamp(each.updated or created)}
+    note = compose_note(
+        "\n" + "\n".join(parts), title=each.text or "Conversation", type=each.kind, tags=(kind, *each.tags),
+        permalink=permalink_for(project, path), created=created, metadata=keys,
+    )  # fmt: skip
+    data = note.encode("utf-8", "replace")
     name, there = f"{project}/{path}", exchange.file(project, path)
     if there is None:
         plan.items.append(MoveAction(IMPORT, f"{name} ({each.text})", len(data), (path, data, None)))
@@ -146,17 +152,6 @@ def _updated(file: File) -> datetime:
         return parse_stamp(str(header["updated_at"]))
     except (ValueError, KeyError):
         return datetime.max.replace(tzinfo=UTC)
-
-
-def _note(kind: str, each: Exported, path: str, project: str, created: datetime) -> str:
-    parts = []
-    for who, when, text in each.turns:
-        parts.append(f"## {who}{f', {stamp(when)[:16]}Z' if when else ''}\n\n{text.strip()}\n")
-    keys = {"source": kind, SOURCE_REF: f"{kind}:{each.ref}", "updated_at": stamp(each.updated or created)}
-    return compose_note(
-        "\n" + "\n".join(parts), title=each.text or "Conversation", type=each.kind, tags=(kind, *each.tags),
-        permalink=permalink_for(project, path), created=created, metadata=keys,
-    )  # fmt: skip
 
 
 def _members(path: Path, pattern: str) -> Iterator[tuple[str, bytes]]:
@@ -208,6 +203,11 @@ def _rows(value: Any) -> Iterator[dict[str, Any]]:
     yield from (each for each in (value if isinstance(value, list) else [value]) if isinstance(each, dict))
 
 
+def _objects(path: Path, pattern: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The objects in the JSON files whose names match, as for `_members`, each with its file's name."""
+    return ((name, each) for name, data in _members(path, pattern) for each in _rows(_json(name, data)))
+
+
 def _time(value: Any) -> datetime | None:
     """A time as seconds or milliseconds since 1970, or ISO 8601; None for anything else."""
     try:
@@ -223,11 +223,7 @@ def _time(value: Any) -> datetime | None:
 def _chatgpt(path: Path) -> Found:
     """An export of ChatGPT: what it saved (its calls of the tool `bio`, and the newest list of memories and custom
     instructions that a conversation shows), and the branch shown of each conversation."""
-    rows = [
-        (name, each)
-        for name, data in _members(path, r"conversations(-\d+)?\.json")
-        for each in _rows(_json(name, data))
-    ]
+    rows = list(_objects(path, r"conversations(-\d+)?\.json"))
     if not any("mapping" in each for _, each in rows):
         raise WrongStore(f"{path} holds no conversations.json of ChatGPT")
     saved, shown = set[str](), dict[str, tuple[float, str, datetime | None]]()
@@ -296,40 +292,43 @@ def _parts(content: Any) -> str:
     parts = content.get("parts")
     if not isinstance(parts, list):
         return str(content.get("text") or "")
-    shown = (_part(each) for each in parts if each)
+    shown = []
+    for each in filter(None, parts):
+        if isinstance(each, dict):  # what was spoken has a text
+            shown.append(str(each.get("text") or f"[{each.get('content_type', 'part')}]"))
+        else:
+            shown.append(each if isinstance(each, str) else "[part]")
     return _CITED.sub("", "\n".join(shown))
-
-
-def _part(part: Any) -> str:
-    if isinstance(part, dict):
-        return str(part.get("text") or f"[{part.get('content_type', 'part')}]")  # what was spoken has a text
-    return part if isinstance(part, str) else "[part]"
 
 
 def _claude(path: Path) -> Found:
     """An export of Claude: its memory, of everything and of each project, its projects and each conversation."""
     is_one = False
-    for name, data in _members(path, r"(conversations|memories|projects)\.json|[0-9a-f]{8}-[0-9a-f-]{27}\.json"):
-        for each in _rows(_json(name, data)):
-            ref, turns, kind = str(each.get("uuid") or ""), list[Turn](), "conversation"
-            if "conversations_memory" in each or "project_memories" in each:
-                is_one = True
-                yield from _claude_memory(each)
-                continue
-            if isinstance(messages := each.get("chat_messages"), list):
-                said = [one for one in messages if isinstance(one, dict) and _claude_text(one).strip()]
-                turns = [("You" if one.get("sender") == "human" else "Claude", _time(one.get("created_at")),
-                          _claude_text(one)) for one in said]  # fmt: skip
-            elif isinstance(each.get("docs"), list) or "prompt_template" in each:
-                turns, kind = _claude_project(each), "project"
-            else:
-                ref = ""
-            is_one = is_one or bool(ref)
-            if turns and ref:
-                yield Exported(ref, str(each.get("name") or ""), _time(each.get("created_at")),
-                               _time(each.get("updated_at")), turns=tuple(turns), kind=kind)  # fmt: skip
-            else:
-                yield (f"claude {ref}", "it has no text") if ref else (name, "it is no conversation of Claude")
+    for name, each in _objects(path, r"(conversations|memories|projects)\.json|[0-9a-f]{8}-[0-9a-f-]{27}\.json"):
+        ref, turns, kind = str(each.get("uuid") or ""), list[Turn](), "conversation"
+        if "conversations_memory" in each or "project_memories" in each:
+            is_one = True
+            account, updated = str(each.get("account_uuid") or ""), _time(each.get("updated_at"))
+            if isinstance(text := each.get("conversations_memory"), str) and text:
+                yield Exported(f"memory:{account}", text, updated)
+            told = each.get("project_memories")
+            for project, text in told.items() if isinstance(told, dict) else ():
+                yield Exported(f"memory:{account}:{project}", str(text), updated, category="project")
+            continue
+        if isinstance(messages := each.get("chat_messages"), list):
+            said = [one for one in messages if isinstance(one, dict) and _claude_text(one).strip()]
+            turns = [("You" if one.get("sender") == "human" else "Claude", _time(one.get("created_at")),
+                      _claude_text(one)) for one in said]  # fmt: skip
+        elif isinstance(each.get("docs"), list) or "prompt_template" in each:
+            turns, kind = _claude_project(each), "project"
+        else:
+            ref = ""
+        is_one = is_one or bool(ref)
+        if turns and ref:
+            yield Exported(ref, str(each.get("name") or ""), _time(each.get("created_at")),
+                           _time(each.get("updated_at")), turns=tuple(turns), kind=kind)  # fmt: skip
+        else:
+            yield (f"claude {ref}", "it has no text") if ref else (name, "it is no conversation of Claude")
     if not is_one:
         raise WrongStore(f"{path} holds no conversations.json of Claude")
 
@@ -342,15 +341,6 @@ def _claude_project(each: Mapping[str, Any]) -> list[Turn]:
             name = flat(str(one.get("filename") or "Document"))
             parts.append((name, _time(one.get("created_at")), str(one.get("content") or "")))
     return [part for part in parts if part[2].strip()]
-
-
-def _claude_memory(each: Mapping[str, Any]) -> Iterator[Exported]:
-    account, updated = str(each.get("account_uuid") or ""), _time(each.get("updated_at"))
-    if isinstance(text := each.get("conversations_memory"), str) and text:
-        yield Exported(f"memory:{account}", text, updated)
-    projects = each.get("project_memories")
-    for project, text in projects.items() if isinstance(projects, dict) else ():
-        yield Exported(f"memory:{account}:{project}", str(text), updated, category="project")
 
 
 def _claude_text(message: Mapping[str, Any]) -> str:
@@ -369,17 +359,16 @@ def _claude_text(message: Mapping[str, Any]) -> str:
 def _mem0(path: Path) -> Found:
     """What mem0's `get_all` or OpenMemory's export gives, as JSON, JSON Lines or a zip."""
     count = 0
-    for name, data in _members(path, r".*\.(json|jsonl|jsonl\.gz)"):
-        for each in _rows(_json(name, data)):
-            text = each.get("memory") or each.get("content") or each.get("text")
-            if not isinstance(text, str) or each.get("id") is None:
-                continue  # users, apps and the like stand in the same file
-            if each.get("state") == "deleted" or each.get("deleted_at"):
-                yield f"mem0 {each['id']}", "it was deleted there"
-                continue
-            count += 1
-            tags = tuple(str(one) for one in each.get("categories") or () if one)
-            yield Exported(str(each["id"]), text, _time(each.get("created_at")), _time(each.get("updated_at")), tags)
+    for _, each in _objects(path, r".*\.(json|jsonl|jsonl\.gz)"):
+        text = each.get("memory") or each.get("content") or each.get("text")
+        if not isinstance(text, str) or each.get("id") is None:
+            continue  # users, apps and the like stand in the same file
+        if each.get("state") == "deleted" or each.get("deleted_at"):
+            yield f"mem0 {each['id']}", "it was deleted there"
+            continue
+        count += 1
+        tags = tuple(str(one) for one in each.get("categories") or () if one)
+        yield Exported(str(each["id"]), text, _time(each.get("created_at")), _time(each.get("updated_at")), tags)
     if not count:
         raise WrongStore(f"{path} holds no memories of mem0")
 
@@ -389,7 +378,7 @@ def _mcp_memory_service(path: Path) -> Found:
     place = path / "sqlite_vec.db" if path.is_dir() else path
     rows = _table(place, "memories", "content_hash")
     if rows is None:
-        rows = [each for name, data in _members(place, "") for each in _rows(_json(name, data))]
+        rows = [each for _, each in _objects(place, "")]
     if not any("content" in each for each in rows):
         raise WrongStore(f"{place} holds no memories of mcp-memory-service")
     for each in rows:

@@ -15,14 +15,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
+from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from commonplace.clock import parse_stamp
 from commonplace.engine.contents import Contents
 from commonplace.errors import InvalidInput, StorageError
 from commonplace.store.files import make_private, put_derived, read_file
-from commonplace.store.journal import ERASE, LINES, Change, Touched
+from commonplace.store.journal import ERASE, LINES, Change
 from commonplace.text.unicode import one_line
 
 AFTER_ERASE = ("rewrite", "keep")
@@ -123,7 +124,7 @@ class GitHistory:
         began_anew = before is None and self._commits is not None
         replay = _Replay(self._contents, changes, files)
         stream = _Stream(self._git_command("fast-import", "--quiet", "--done", "--force"), self._environment(),
-                         self._texts(files), before)  # fmt: skip
+                         partial(self._text, {digest: name for name, digest in files.items()}), before)  # fmt: skip
         try:
             last = changes[-1].number if changes else self.change
             if before is None:
@@ -159,19 +160,14 @@ class GitHistory:
         said += [f"remote {each} has the old commits: push with --force, and see to its copies" for each in remotes]
         return said
 
-    def _texts(self, files: Mapping[str, str]) -> Callable[[str], bytes | None]:
-        """What finds a text by its SHA-256: in the history, else in the folder."""
-        here = {digest: name for name, digest in files.items()}
-
-        def text(digest: str) -> bytes | None:
-            if (kept := self._contents.text(digest)) is not None or digest not in here:
-                return kept
-            with suppress(OSError):
-                file = read_file(str(self._folder / here[digest]))
-                return file.data if file.etag == digest else None
-            return None
-
-        return text
+    def _text(self, names: Mapping[str, str], digest: str) -> bytes | None:
+        """The text of a SHA-256: in the history, else in the folder, under its name there."""
+        if (kept := self._contents.text(digest)) is not None or digest not in names:
+            return kept
+        with suppress(OSError):
+            file = read_file(str(self._folder / names[digest]))
+            return file.data if file.etag == digest else None
+        return None
 
     def _git_command(self, *arguments: str) -> list[str]:
         settings = ("core.hooksPath=/dev/null", "core.autocrlf=false", "core.fsmonitor=false", "gc.autoDetach=false",
@@ -207,9 +203,7 @@ class _Replay:
 
     def __init__(self, contents: Contents, changes: Sequence[Change], files: Mapping[str, str]):
         self._contents, self._changes, self._files = contents, changes, files
-        self._graphs: dict[
-            str, int
-        ] = {}  # the last change of each graph file: of its earlier texts only lines are known
+        self._graphs = dict[str, int]()  # the last change of each graph file: of its earlier texts only lines are known
         for change in changes:
             for each in change.files:
                 if each.do == LINES and (name := contents.name(each, each.path)):
@@ -217,25 +211,23 @@ class _Replay:
 
     def ops(self, change: Change) -> list[Op]:
         """What a change does to the mirror."""
-        return [op for each in change.files for op in self._of(each, change.number)]
-
-    def _of(self, each: Touched, number: int) -> Iterator[Op]:
-        name = self._contents.name(each, each.path)
-        if each.do == LINES:
-            if name is not None and self._graphs.get(name) == number and name in self._files:
-                yield "put", name, self._files[name]
-        elif each.do == "put" and name is not None and each.new is not None:
-            yield "put", name, each.new
-        elif each.do == "remove" and name is not None:
-            yield "remove", name, ""
-        elif each.do == "move":
-            to = self._contents.name(each, each.to)
-            if name is not None and to is not None:
-                yield "move", name, to
-            elif name is not None:
-                yield "remove", name, ""
-            elif to is not None and each.old is not None:
-                yield "put", to, each.old
+        ops = list[Op]()
+        for each in change.files:
+            name = self._contents.name(each, each.path)
+            if each.do == LINES:
+                if name is not None and self._graphs.get(name) == change.number and name in self._files:
+                    ops.append(("put", name, self._files[name]))
+            elif each.do == "put" and name is not None and each.new is not None:
+                ops.append(("put", name, each.new))
+            elif each.do == "remove" and name is not None:
+                ops.append(("remove", name, ""))
+            elif each.do == "move":
+                to = self._contents.name(each, each.to)
+                if name is not None:
+                    ops.append(("remove", name, "") if to is None else ("move", name, to))
+                elif to is not None and each.old is not None:
+                    ops.append(("put", to, each.old))
+        return ops
 
     def first(self) -> dict[str, str]:
         """What the mirror held before the first change, as far as the journal tells: name → SHA-256."""
@@ -280,7 +272,15 @@ class _Stream:
         lines = [line for op in ops for line in self._lines(*op)]
         if not lines and not even_empty:
             return
-        into = self._begun()
+        if self._process is None:
+            self._process = subprocess.Popen(
+                self._command, env=self._environment, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+            )  # fmt: skip
+        into = self._process.stdin
+        assert into is not None
+        if not self.count and not self._from:
+            into.write(f"reset {_BRANCH}\n\n".encode())
         name = re.sub(r"[^\w.-]", "", author) or "unknown"
         who, at = f"{name} <{name}@memory.invalid>", f"{int(when.timestamp())} +0000"
         message = f"{one_line(subject)[:_SUBJECT]}\n\n{body}".encode("utf-8", "replace")
@@ -292,18 +292,6 @@ class _Stream:
         into.writelines(lines)
         into.write(b"\n")
         self.count += 1
-
-    def _begun(self) -> IO[bytes]:
-        if self._process is None:
-            self._process = subprocess.Popen(
-                self._command, env=self._environment, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-            )  # fmt: skip
-            assert self._process.stdin is not None
-            if not self._from:
-                self._process.stdin.write(f"reset {_BRANCH}\n\n".encode())
-        assert self._process.stdin is not None
-        return self._process.stdin
 
     def _lines(self, do: str, name: str, what: str) -> Iterator[bytes]:
         if do == "put":

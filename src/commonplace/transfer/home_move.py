@@ -106,7 +106,14 @@ class FolderMove:
         self._seen: dict[str, Values] = {}
         if self.source in (self.target, *self.target.parents) or self.target in self.source.parents:
             raise InvalidInput(f"{target} is or holds {source}, or lies in it; name another folder.")
-        if not self._noted() and not self._is_free():
+        try:
+            found = os.listdir(self.target)
+        except FileNotFoundError:
+            found = []
+        except NotADirectoryError:
+            found = [str(self.target)]
+        came_to_nothing = found == [MOVING] and not self._staged.exists()
+        if found and not came_to_nothing and not self._noted():
             raise InvalidInput(f"{target} is not empty, nor a move from {source} that was cut off; name another one.")
 
     def _noted(self) -> dict[str, Any]:
@@ -115,16 +122,6 @@ class FolderMove:
             row: dict[str, Any] = json.loads(self._note.read_bytes())
             return row if row["from"] == str(self.source) else {}
         return {}
-
-    def _is_free(self) -> bool:
-        """Whether nothing is at the target, or a move that came to nothing."""
-        try:
-            found = os.listdir(self.target)
-        except FileNotFoundError:
-            return True
-        except NotADirectoryError:
-            return False
-        return not found or (found == [MOVING] and not self._staged.exists())
 
     def run(self, *, dry_run: bool = False, progress: Progress | None = None) -> HomeMoved:
         """Move, or go on. Raises StorageError with everything as it was, to be run again."""
@@ -147,7 +144,7 @@ class FolderMove:
                 make_private(self._note.parent)
                 put_derived(self._note, json.dumps({"from": str(self.source)}).encode())
                 make_private(self._staged)
-                self._copy(progress, 0.5)
+                self._copy(progress)
                 for place in [self.source, *sorted(self.source.glob("spaces/*"))]:
                     if place == self.source or Layout(place).private.is_dir():
                         space: Memory = memory if place == self.source else open_memory(place, watch=False)
@@ -155,7 +152,7 @@ class FolderMove:
                         held.enter_context(space.exclusive())
                 if self._memory is not None:
                     contents.have_texts()
-                self._copy(None, 0.5)
+                self._copy(None)
                 if self._memory is not None and (reads := contents.reads()):
                     self._put(_READS, reads, 0o600, 0)
                     self._digests[_READS], self._seen[_READS] = sha256(reads), Stamp(len(reads), 0, 0)
@@ -192,40 +189,38 @@ class FolderMove:
                 elif is_file or each.is_symlink():
                     yield name
 
-    def _copy(self, progress: Progress | None, share: float) -> None:
+    def _copy(self, progress: Progress | None) -> None:
         """Copy what differs from what was seen before, and remove what is gone."""
         names = list(self._names())
         for number, name in enumerate(names):
             with suppress(FileNotFoundError):  # gone since it was listed; the second time nobody writes
                 there = os.lstat(self.source / name)
-                if self._seen.get(name) != (stamp := stamp_of(there)):
-                    self._copy_one(name, there)
-                    self._seen[name] = stamp
+                source, staged, stamp = self.source / name, self._staged / name, stamp_of(there)
+                if self._seen.get(name) == stamp:
+                    pass
+                elif name.endswith("/"):
+                    staged.mkdir(mode=0o700, exist_ok=True)
+                    staged.chmod(stat.S_IMODE(there.st_mode))
+                elif stat.S_ISLNK(there.st_mode):
+                    staged.unlink(missing_ok=True)
+                    staged.symlink_to(os.readlink(source))
+                else:
+                    file = read_file(str(source))
+                    self._digests[name] = file.etag
+                    is_there = staged.exists() and stamp_of(os.lstat(staged))[:2] == file.stamp[:2]
+                    if not is_there or read_file(str(staged)).etag != file.etag:
+                        self._put(name, file.data, file.mode, file.stamp.mtime_ns)
+                self._seen[name] = stamp
             if progress is not None:
-                progress(int(number * share), len(names))
-        for name in self._seen.keys() - {*names}:
+                progress(number // 2, len(names))  # the other half is the check
+        kept = {*names}
+        for name in self._seen.keys() - kept:
             del self._seen[name]
             self._digests.pop(name, None)
-        kept = {*names}
-        for staged in sorted(_all_below(self._staged), reverse=True):
-            if staged not in kept:
-                place = self._staged / staged
-                place.rmdir() if staged.endswith("/") else place.unlink()
-
-    def _copy_one(self, name: str, there: os.stat_result) -> None:
-        source, staged = self.source / name, self._staged / name
-        if name.endswith("/"):
-            staged.mkdir(mode=0o700, exist_ok=True)
-            staged.chmod(stat.S_IMODE(there.st_mode))
-        elif stat.S_ISLNK(there.st_mode):
-            staged.unlink(missing_ok=True)
-            staged.symlink_to(os.readlink(source))
-        else:
-            file = read_file(str(source))
-            self._digests[name] = file.etag
-            is_there = staged.exists() and stamp_of(os.lstat(staged))[:2] == file.stamp[:2]
-            if not is_there or read_file(str(staged)).etag != file.etag:
-                self._put(name, file.data, file.mode, file.stamp.mtime_ns)
+        for name in sorted(_all_below(self._staged), reverse=True):
+            if name not in kept:
+                place = self._staged / name
+                place.rmdir() if name.endswith("/") else place.unlink()
 
     def _put(self, name: str, data: bytes, mode: int, changed_ns: int) -> None:
         temp = self._staged / f"{TEMP_PREFIX}moving"

@@ -345,9 +345,16 @@ class Import:
         batch: list[tuple[int, ParsedRecord]] = []
         ids: set[str] = set()
         size = 0
-        for number, data in self._lines():
+        number = 0
+        self._source.seek(0)
+        for data in iter(self._source.readline, b""):
+            data = data.removeprefix(_BOM) if number == 0 else data
+            if not data.strip():
+                continue
+            number += 1
             try:
-                given = read(data, now=self._now, ttl=self._memory.settings.short_term_ttl, sees=self._memory.sees)
+                settings, line = self._memory.settings, data.rstrip(b"\r\n")
+                given = read(line, now=self._now, ttl=settings.short_term_ttl, sees=self._memory.sees)
             except InvalidInput as error:
                 self._refuse(BadRecord(number, str(error)), tally, warn)
                 continue
@@ -356,17 +363,8 @@ class Import:
                 batch, ids, size = [], set(), 0
             batch.append((number, given))
             ids.add(given.record.id)
-            size += len(data)
+            size += len(line)
         yield from self._planned(batch, tally, warn)
-
-    def _lines(self) -> Iterator[tuple[int, bytes]]:
-        self._source.seek(0)
-        number = 0
-        while data := self._source.readline():
-            data = data.removeprefix(_BOM) if number == 0 else data
-            if data.strip():
-                number += 1
-                yield number, data.rstrip(b"\r\n")
 
     def _refuse(self, error: BadRecord, tally: Tally, warn: Say | None) -> None:
         if not self._skip_bad:

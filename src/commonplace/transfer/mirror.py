@@ -10,7 +10,7 @@ import fcntl
 import json
 import os
 import stat
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -118,7 +118,12 @@ class Mirror:
             os.close(lock)
 
     def _load(self) -> _State:
-        home = _name_of(self._memory)
+        home, settings = str(self._memory.home), self._memory.settings
+        if settings.url is not None:  # a space of a database, whatever machine and user see it
+            parts = urlsplit(settings.url)
+            where = [each for each in parse_qsl(parts.query) if each[0] in ("host", "port", "dbname", "service")]
+            query = urlencode([*where, ("space", settings.space)])
+            home = f"postgresql://{parts.netloc.rpartition('@')[2]}{parts.path}?{query}"
         place = self.folder / MIRROR / _STATE
         if not place.exists():
             return _State(home)
@@ -144,7 +149,8 @@ class Mirror:
         """Write what differs and remove what is gone; `state` is saved before the first file is written."""
         ours = {*state.files, *state.writing}
         changed = [name for name, row in listed.files.items() if not self._is_same(name, row[2], state)]
-        gone = [name for name in ours if name not in listed.files and not _is_below(name, listed.unreadable)]
+        left = tuple(f"{each.rstrip('/')}/" for each in listed.unreadable)
+        gone = [name for name in ours if name not in listed.files and not f"{name}/".startswith(left)]
         if not changed and not gone:
             return
         for name in changed:
@@ -231,17 +237,3 @@ class Mirror:
                         os.unlink(last, dir_fd=folder.fd)
         except (OSError, NotFound):  # it is gone, or the folder holds more
             return
-
-
-def _name_of(memory: Memory) -> str:
-    """The folder of a home, or the space of a database, whatever machine and user see it."""
-    if memory.settings.url is None:
-        return str(memory.home)
-    parts = urlsplit(memory.settings.url)
-    where = [each for each in parse_qsl(parts.query) if each[0] in ("host", "port", "dbname", "service")]
-    query = urlencode([*where, ("space", memory.settings.space)])
-    return f"postgresql://{parts.netloc.rpartition('@')[2]}{parts.path}?{query}"
-
-
-def _is_below(name: str, places: Collection[str]) -> bool:
-    return any(name == each.rstrip("/") or name.startswith(f"{each.rstrip('/')}/") for each in places)

@@ -206,7 +206,15 @@ def plan_banks(
     the ids of banks. Raises WrongStore."""
     folder_at(path, "a folder of memory banks")
     copying = _Copying(memory, BANKS)
-    places = _bank_places(path, named)
+    own = [each.name.lower() for each in path.iterdir() if each.is_file() and _is_note(each.name)]
+    places = list[tuple[str, str, Path]]()
+    if not own or own == ["readme.md"]:
+        places = [(kind, each.name, each) for kind in BANK_KINDS for each in _bank_folders(path / kind)]
+    if not places and own:
+        places = [(*named(path), path)]
+    elif not places:
+        kind = path.resolve().name if path.resolve().name in BANK_KINDS else "projects"
+        places = [(kind, each.name, each) for each in _bank_folders(path)]
     if not places:
         raise WrongStore(f"{path} holds no memory banks: neither Markdown files nor folders of them")
     for kind, name, folder in places:
@@ -218,19 +226,6 @@ def plan_banks(
             found.append(SourceFile(_BANK_RECORD, record.stat().st_size))
         copying.add(folder, found, f"{kind}/{name}/")
     return copying.plan
-
-
-def _bank_places(path: Path, named: Callable[[Path], tuple[str, str]]) -> list[tuple[str, str, Path]]:
-    """(kind, id, folder) of the banks at a path."""
-    own = [each.name.lower() for each in path.iterdir() if each.is_file() and _is_note(each.name)]
-    if not own or own == ["readme.md"]:
-        found = [(kind, each.name, each) for kind in BANK_KINDS for each in _bank_folders(path / kind)]
-        if found:
-            return found
-    if own:
-        return [(*named(path), path)]
-    here = path.resolve().name
-    return [(here if here in BANK_KINDS else "projects", each.name, each) for each in _bank_folders(path)]
 
 
 def _bank_folders(path: Path) -> list[Path]:

@@ -44,14 +44,11 @@ def test_a_batch_gives_each_call_its_result(desk: Any) -> None:
     assert done[2]["result"]["metadata"] == {"count": 1}
 
 
-@pytest.mark.parametrize(
-    ("call", "error"),
-    [
-        ({"name": "nope", "params": {}}, "tool not found: nope"),
-        ({"params": {}}, "tool not found: "),
-        ({"name": "memory_read", "params": {"id": "gone"}}, "memory not found: gone"),
-    ],
-)
+@pytest.mark.parametrize(("call", "error"), [
+    ({"name": "nope", "params": {}}, "tool not found: nope"),
+    ({"params": {}}, "tool not found: "),
+    ({"name": "memory_read", "params": {"id": "gone"}}, "memory not found: gone"),
+])  # fmt: skip
 def test_a_hard_error_ends_the_batch_and_shows_what_was_done(desk: Any, call: dict[str, Any], error: str) -> None:
     done = desk.session.run([WRITE, call, WRITE])
     assert done[0]["result"]["is_error"] is False

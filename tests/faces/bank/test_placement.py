@@ -54,14 +54,11 @@ def test_at_most_ten_concepts_are_named() -> None:
     assert len(data["metadata"]["concepts"]) == 10
 
 
-@pytest.mark.parametrize(
-    ("text", "category"),
-    [
-        ("endpoint GET /users returns 404 status code", "api"),
-        ("code for the login", "code"),
-        ("Design of the API", "design"),
-    ],
-)
+@pytest.mark.parametrize(("text", "category"), [
+    ("endpoint GET /users returns 404 status code", "api"),
+    ("code for the login", "code"),
+    ("Design of the API", "design"),
+])  # fmt: skip
 def test_a_name_in_the_title_gives_way_to_several_patterns_of_another_category(text: str, category: str) -> None:
     placed = place_by_rules("code", text)
     assert placed.category == category

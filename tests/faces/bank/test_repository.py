@@ -39,17 +39,14 @@ def test_the_head_tells_branch_or_commit(tmp_path: Path, head: str) -> None:
     assert (found.branch, found.commit) == HEADS[head]
 
 
-@pytest.mark.parametrize(
-    ("config", "origin"),
-    [
-        ('[remote "origin"]\n\turl = git@example.org:a/b.git\n', "git@example.org:a/b.git"),
-        ('[remote "up"]\n\turl = x\n[REMOTE "origin"]\n url="https://me:key@example.org/b"\n', "https://example.org/b"),
-        ('[remote "origin"] url = /srv/b ; here\n', "/srv/b"),
-        ('[remote "origin"]\n\tfetch = +refs/heads/*\n[branch "main"]\n\turl = no\n', None),
-        ('[remote "origin"]\n\turl =\n', None),
-        ("[remote\n", None),
-    ],
-)
+@pytest.mark.parametrize(("config", "origin"), [
+    ('[remote "origin"]\n\turl = git@example.org:a/b.git\n', "git@example.org:a/b.git"),
+    ('[remote "up"]\n\turl = x\n[REMOTE "origin"]\n url="https://me:key@example.org/b"\n', "https://example.org/b"),
+    ('[remote "origin"] url = /srv/b ; here\n', "/srv/b"),
+    ('[remote "origin"]\n\tfetch = +refs/heads/*\n[branch "main"]\n\turl = no\n', None),
+    ('[remote "origin"]\n\turl =\n', None),
+    ("[remote\n", None),
+])  # fmt: skip
 def test_the_origin_is_kept_without_credentials(tmp_path: Path, config: str, origin: str | None) -> None:
     found = find_repository(str(lay(tmp_path, {".git/HEAD": "", ".git/config": config})))
     assert found is not None

@@ -305,11 +305,8 @@ def test_refusals_are_errors_that_name_the_way_on(program: Program) -> None:
 
 
 GUARDED: list[tuple[str, dict[str, Any], str]] = [
-    (
-        "write_note",
-        {"title": "B", "content": "x", "directory": "", "expected_checksum": "0"},
-        "requires overwrite=True",
-    ),
+    ("write_note", {"title": "B", "content": "x", "directory": "", "expected_checksum": "0"},
+     "requires overwrite=True"),
     ("edit_note", {"identifier": "C", "operation": "append", "content": "x", "expected_checksum": "0"}, "Conflict"),
     ("edit_note", {"identifier": "A", "operation": "append", "content": "x", "metadata": {"type": " "}}, "type"),
     ("edit_note", {"identifier": "A", "operation": "append", "content": "x", "metadata": {"k": None}}, "null"),
@@ -319,7 +316,7 @@ GUARDED: list[tuple[str, dict[str, Any], str]] = [
     ("search_notes", {"query": "x", "valid_at": "2026-13-01"}, "2026-13-01"),
     ("search_notes", {"query": "x", "valid_at": "2026-07-01", "valid_overlaps": "[2026-06-01,)"}, "not both"),
     ("search_notes", {"query": "x", "time_kind": " "}, "given as an empty value"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("tool", "arguments", "words"), GUARDED)
@@ -367,20 +364,14 @@ def test_times_in_observations_are_a_filter(program: Program) -> None:
     assert "temporal_applied" not in program.data("search_notes", query="Redis")
 
 
-@pytest.mark.parametrize(
-    ("mark", "literal", "axis"),
-    [
-        ("@effective:2026-07-27", "[2026-07-27,)", "date"),
-        ("@effective[2026-06-10,2026-07-27]", "[2026-06-10,2026-07-28)", "date"),
-        ("@due(,2026-07-27)", "(,2026-07-27)", "date"),
-        ("@due(2026-06-10,)", "[2026-06-11,)", "date"),
-        (
-            "@occurred[2026-07-01T10:00:00+02:00,2026-07-01T12:00:00Z]",
-            "[2026-07-01T08:00:00.000000Z,2026-07-01T12:00:00.000000Z]",
-            "instant",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("mark", "literal", "axis"), [
+    ("@effective:2026-07-27", "[2026-07-27,)", "date"),
+    ("@effective[2026-06-10,2026-07-27]", "[2026-06-10,2026-07-28)", "date"),
+    ("@due(,2026-07-27)", "(,2026-07-27)", "date"),
+    ("@due(2026-06-10,)", "[2026-06-11,)", "date"),
+    ("@occurred[2026-07-01T10:00:00+02:00,2026-07-01T12:00:00Z]",
+     "[2026-07-01T08:00:00.000000Z,2026-07-01T12:00:00.000000Z]", "instant"),
+])  # fmt: skip
 def test_a_result_says_which_time_of_an_observation_fitted(
     program: Program, mark: str, literal: str, axis: str
 ) -> None:
@@ -401,6 +392,59 @@ def test_the_shell_tools_are_left_out_when_its_configuration_says_so(tmp_path: P
         found = {"cat", "grep", "ls", "find", "tail"} & made.registry.tools.keys()
         assert (len(found), "read_note" in made.registry.tools) == (5 * expected, True)
         made.memory.close()
+
+
+def test_what_is_read_is_told_in_its_words(program: Program) -> None:
+    program.text("write_note", title="Ann", content="- [role] cook\n- knows [[Bob]]\n", directory="people")
+    program.text("write_note", title="Bob", content="by the harbour\n", directory="people")
+    assert program.text("read_note", identifier="Ann", start_line=1, end_line=2) == "1: ---\n2: title: Ann"
+    lines = program.data("read_note", identifier="Ann", start_line=1, end_line=2)
+    assert (lines["has_more"], lines["next_start_line"], lines["next_end_line"]) == (True, 3, 4)
+    missing = program.text("read_note", identifier="a cook")
+    assert missing.startswith('# Note Not Found in main: "a cook"\n\nNo exact match')
+    assert "## 1. Ann\n- **Type**: entity\n" in missing
+    assert "No note matches" in program.text("read_note", identifier="zebra")
+    context = program.text("build_context", url="people/ann", output_format="text")
+    for part in (
+        "# Context: Ann\n",
+        "### Observations\n- [role] cook",
+        "### Relations\n- knows [[Bob]]",
+        "1 primary, 2 rel",
+    ):
+        assert part in context, part
+    assert "No results found for 'zebra'" in program.text("build_context", url="zebra", output_format="text")
+    recent = program.text("recent_activity", type=["entity", "observation", "relation"])
+    assert "Recent Notes & Documents (2)" in recent
+    assert "  • cook\n  • [[Ann]] → knows → [[Bob]]" in recent
+    assert "No recent activity was found on page 2" in program.text("recent_activity", page=2)
+    listed = program.text("list_directory", dir_name="people", page_size=1)
+    assert "1 file)" in listed
+    assert "list_directory(dir_name='people', page=2, page_size=1)" in listed
+    (edge,) = program.data("search_notes", query="knows", entity_types=["relation"])["results"]
+    assert (edge["from_entity"], edge["relation_type"]) == ("main/people/ann", "knows")
+
+
+def test_a_folder_is_moved_and_missed_in_its_words(program: Program) -> None:
+    program.text("write_note", title="Ann", content="x", directory="people")
+    moved = program.text("move_note", identifier="people", destination_path="staff", is_directory=True)
+    assert moved.startswith("# Directory Moved Successfully\n\n**Source:** `people`\n**Destination:** `staff`\n")
+    assert "- Total files: 1\n" in moved
+    assert "- `staff/Ann.md`" in moved
+    missing = {"identifier": "nowhere", "is_directory": True}
+    assert "No Files Found" in program.fails("move_note", destination_path="x", **missing)
+    assert "# Directory Delete Failed - No Files Found" in program.fails("delete_note", **missing)
+
+
+def test_its_prompts_and_numbers_are_of_the_project(program: Program) -> None:
+    program.text("write_note", title="Ann", content="- [role] cook\n- knows [[Bob]]\n", directory="people")
+    for name, words in (("recent_activity", "Ann (people)"), ("getting_started", MAIN)):
+        assert words in program.registry.prompts[name].render(program.memory, {"project": MAIN})
+    (shown,) = resource_result(program.memory, program.registry.templates, "memory://any/main/info")["contents"]
+    numbers = json.loads(shown["text"])["statistics"]
+    assert (numbers["total_entities"], numbers["relation_types"]) == (1, {"knows": 1})
+    assert (numbers["observation_categories"], numbers["total_unresolved_relations"]) == ({"role": 1}, 1)
+    (fetched,) = json.loads(program.text("fetch", id="no-such-note"))
+    assert json.loads(fetched["text"])["metadata"] == {"error": "Document not found"}
 
 
 def test_no_days_are_today(program: Program) -> None:

@@ -39,14 +39,11 @@ def test_the_reply_names_the_note_and_what_changed(doc):
 
 
 @pytest.mark.parametrize("operation", ["append", "prepend"])
-@pytest.mark.parametrize(
-    ("identifier", "path", "title"),
-    [
-        ("specs/New Note", "specs/New Note.md", "New Note"),
-        ("New.md", "New.md", "New"),
-        ("notes/x/New", "x/New.md", "New"),
-    ],
-)
+@pytest.mark.parametrize(("identifier", "path", "title"), [
+    ("specs/New Note", "specs/New Note.md", "New Note"),
+    ("New.md", "New.md", "New"),
+    ("notes/x/New", "x/New.md", "New"),
+])  # fmt: skip
 def test_adding_to_a_missing_note_makes_it(face, operation, identifier, path, title):
     reply = face.call("edit_note", identifier=identifier, operation=operation, content="hello")
     assert reply.text.startswith(f"# Created note ({operation})\n")

@@ -13,13 +13,8 @@ def test_the_built_in_projects_are_listed_with_their_notes(face):
     reply = face.call("list_memory_projects")
     projects = {each["name"]: each for each in reply.data["projects"]}
     assert list(projects) == ["categories", "memories", "notes", "graph", "banks", "kv"]
-    assert projects["notes"] == {
-        "name": "notes",
-        "path": str(face.memory.home / "notes"),
-        "notes": 1,
-        "default": True,
-        "built_in": True,
-    }
+    place = {"name": "notes", "path": str(face.memory.home / "notes")}
+    assert projects["notes"] == {**place, "notes": 1, "default": True, "built_in": True}
     assert f"notes: 1 note, {face.memory.home / 'notes'} (default)" in reply.text
 
 

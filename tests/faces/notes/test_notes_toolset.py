@@ -32,8 +32,6 @@ def test_parameters_of_other_programs_are_used_or_without_effect_and_never_silen
 def test_parameters_are_also_known_by_their_other_names(face):
     made = face.write("A", folder="specs", entity_type="idea")
     assert (made["file_path"], made["type"]) == ("specs/A.md", "idea")
-    moved = face.data("move_note", identifier="A", destination_folder="archive")
-    assert moved["new_path"] == "archive/A.md"
 
 
 def test_the_schemas_own_name_wins_over_the_other_one(face):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from commonplace.errors import InvalidInput
 from commonplace.faces import registry as registry_of
 from commonplace.faces.hooks import Hooks, Subscription
-from commonplace.faces.reply import Reply
+from commonplace.faces.reply import Reply, refused
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
@@ -64,10 +64,31 @@ class Session:
         for the question `query` instead, as `Memory.context_for` gives it, of so many tokens at most. Empty when
         nothing is found. Returns it.
         """
-        if max_tokens is None:
-            self.context = _context(self.memory, query)
-        else:
-            self.context = self.memory.context_for(query, max_tokens=max_tokens)
+        from commonplace.engine.memory_rows import content_of
+
+        memory, room = self.memory, self.memory.settings.context_chars
+        if max_tokens is not None:
+            self.context = memory.context_for(query, max_tokens=max_tokens)
+            return self.context
+        try:
+            found = memory.smart_search(query, _FIRST, use=False)
+            if found.total > len(found.best) and sum(each.note.size for each in found.best) < 4 * room:
+                found = memory.smart_search(query, 0, use=False)
+        except InvalidInput:  # nothing to look for
+            self.context = ""
+            return ""
+        notes, text = [each.note for each in found.best], ""
+        shown: list[NoteInfo] = []
+        marks = memory.validity_marks(notes)
+        for note in notes:
+            if len(text) >= room:
+                break
+            if not memory.is_held_back(note):
+                mark = f"[{marks[note.row]}] " if note.row in marks else ""
+                text += ("\n" if text else "") + mark + content_of(memory, note)
+                shown.append(note)
+        memory.note_use(shown)
+        self.context = text[:room]
         return self.context
 
     def call(self, name: str, params: Any = None) -> Reply:
@@ -134,30 +155,6 @@ def _read_call(each: Any, number: int) -> Call:
     raise InvalidInput(f'parse tool calls: call {number} is not of the form {{"name": TEXT, "params": OBJECT}}')
 
 
-def _context(memory: Memory, query: str) -> str:
-    from commonplace.engine.memory_rows import content_of
-
-    room, text = memory.settings.context_chars, ""
-    try:
-        found = memory.smart_search(query, _FIRST, use=False)
-        if found.total > len(found.best) and sum(each.note.size for each in found.best) < 4 * room:
-            found = memory.smart_search(query, 0, use=False)
-    except InvalidInput:  # nothing to look for
-        return ""
-    notes = [each.note for each in found.best]
-    shown: list[NoteInfo] = []
-    marks = memory.validity_marks(notes)
-    for note in notes:
-        if len(text) >= room:
-            break
-        if not memory.is_held_back(note):
-            mark = f"[{marks[note.row]}] " if note.row in marks else ""
-            text += ("\n" if text else "") + mark + content_of(memory, note)
-            shown.append(note)
-    memory.note_use(shown)
-    return text[:room]
-
-
 def parse_json(data: bytes | str) -> Any:
     """What UTF-8 JSON says. Raises ValueError, also for NaN and numbers too large for a float, which could not be
     written again; RecursionError."""
@@ -180,8 +177,7 @@ def call_tool(registry: Registry, memory: Memory, name: str, arguments: Any) -> 
     """As `Registry.call`; a tool there is not gives an error reply, with hooks and events as any call."""
     if name in registry.tools:
         return registry.call(memory, name, arguments)
-    text = f"tool not found: {name}"
-    missing = Reply(text, {"error": text, "is_error": True, "code": "not_found"}, is_error=True)
+    missing = refused(f"tool not found: {name}", "not_found")
     return registry.hooks.call(memory.agent, name, arguments, lambda _: missing)
 
 

@@ -10,7 +10,7 @@ from commonplace.clock import stamp
 from commonplace.engine import memory_rows
 from commonplace.errors import Ambiguous, InvalidInput, NotFound
 from commonplace.faces.arguments import Arguments
-from commonplace.faces.reply import Reply
+from commonplace.faces.reply import Reply, refused
 from commonplace.note.model import CATEGORY_PROJECT, Draft
 from commonplace.query import day, memory_query
 
@@ -28,8 +28,7 @@ def answer(tool: str, memory: Memory, arguments: Arguments) -> Reply:
     try:
         return _TOOLS[tool](memory, arguments)
     except (NotFound, Ambiguous) as error:
-        text = memory_rows.complaint(error)
-        return Reply(text, {"error": text, "is_error": True, "code": error.code}, is_error=True)
+        return refused(memory_rows.complaint(error), error.code)
 
 
 def _success(value: Any, **metadata: Any) -> Reply:

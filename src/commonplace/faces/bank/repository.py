@@ -36,10 +36,8 @@ def find_repository(path: str) -> Repository | None:
         return None
     roots = (str(each) for each in (start, *start.parents) if exists and os.path.exists(each / ".git"))
     root = next(roots, None)
-    return None if root is None else _repository(root)
-
-
-def _repository(root: str) -> Repository:
+    if root is None:
+        return None
     name, common = os.path.basename(root), os.path.join(root, ".git")
     if not os.path.isdir(common) and (named := _text(common).partition("\n")[0].removeprefix("gitdir:").strip()):
         common = os.path.normpath(os.path.join(root, named))

@@ -117,6 +117,7 @@ def _tool(state: ServerState, definition: dict[str, Any], run: Run) -> Tool:
     required = [key for key in schema.get("required", ()) if key not in ("bank_type", "bank_id")]
 
     def answer(memory: Memory, arguments: Arguments) -> Reply:
+        refused: BankError | None = None
         with state.lock:
             try:
                 data = run(state, memory, arguments)
@@ -124,21 +125,17 @@ def _tool(state: ServerState, definition: dict[str, Any], run: Run) -> Tool:
                 raise
             except CommonplaceError as error:
                 refused = error if isinstance(error, BankError) else _failed(name, _reason_of(error))
-                return _refusal(state, memory, refused)
-        return Reply(json.dumps(data, ensure_ascii=False, indent=2), data)
+                data = {"status": "error", "error": str(refused), "code": refused.code, "details": refused.details}
+                data["previous_errors"] = state.failures_of(refused.bank)
+                if refused.bank is not None:
+                    severity = "warning" if refused.code == "content_processing_failed" else "error"
+                    told = default_rules().redacted(str(refused))
+                    state.add_failure(refused.bank, told, severity, memory.clock(), refused.kept)
+        return Reply(json.dumps(data, ensure_ascii=False, indent=2), data, is_error=refused is not None)
 
     accepts = {"properties": types, "required": required}
     title, hints = definition["title"], definition["annotations"]
     return Tool(name, definition["description"], schema, answer, title, hints, contract="bank", accepts=accepts)
-
-
-def _refusal(state: ServerState, memory: Memory, error: BankError) -> Reply:
-    told = {"status": "error", "error": str(error), "code": error.code, "details": error.details}
-    data = {**told, "previous_errors": state.failures_of(error.bank)}
-    if error.bank is not None:
-        severity = "warning" if error.code == "content_processing_failed" else "error"
-        state.add_failure(error.bank, default_rules().redacted(str(error)), severity, memory.clock(), error.kept)
-    return Reply(json.dumps(data, ensure_ascii=False, indent=2), data, is_error=True)
 
 
 def _reason_of(error: CommonplaceError) -> str:
@@ -227,30 +224,26 @@ def _chosen(memory: Memory, arguments: Arguments) -> tuple[str, str, Repository 
     may_be_code = kind == "code" or (by_alias and kind == "project")
     repository = find_repository(path) if path and may_be_code else None
     kind = kind if repository is None else "code"
-    if id in banks.AUTO:
-        id = _detected(memory, kind, arguments, repository, by_alias)
-    if not is_bank_id(id):
-        raise _failed("activate", f"Invalid bank id: {id}", _ID_RULE)
-    return kind, id, repository
-
-
-def _detected(memory: Memory, kind: str, arguments: Arguments, repository: Repository | None, by_alias: bool) -> str:
-    if kind == "global":
-        return "default"
-    if kind == "project":
+    if id in banks.AUTO and kind == "global":
+        id = "default"
+    elif id in banks.AUTO and kind == "project":
         name = (arguments.get("project_name") or "").strip()
         if not name:
             needed = "is required for project conversations." if by_alias else "is required to detect a project bank"
             raise _failed("activate", f"Project name {needed}", code="bank_not_found")
-        return banks.project_id(name)
-    if repository is None:
-        path = arguments.get("current_path") or "no current_path was given"
-        raise _failed("activate", f"No Git repository found at: {path}", code="bank_not_found")
-    plain = banks.repository_id(repository.name)
-    hashed = banks.suffixed_id(plain, hashlib.sha256(repository.root.encode()).hexdigest()[:_HASH_LENGTH])
-    owned = {id: Bank(memory, "code", id).belongs_to(repository) for id in (plain, hashed)}
-    unowned = plain if owned[plain] is None else hashed  # never the bank of another repository of that name
-    return next((id for id, is_own in owned.items() if is_own), unowned)
+        id = banks.project_id(name)
+    elif id in banks.AUTO:
+        if repository is None:
+            told = path or "no current_path was given"
+            raise _failed("activate", f"No Git repository found at: {told}", code="bank_not_found")
+        plain = banks.repository_id(repository.name)
+        hashed = banks.suffixed_id(plain, hashlib.sha256(repository.root.encode()).hexdigest()[:_HASH_LENGTH])
+        owned = {id: Bank(memory, "code", id).belongs_to(repository) for id in (plain, hashed)}
+        unowned = plain if owned[plain] is None else hashed  # never the bank of another repository of that name
+        id = next((id for id, is_own in owned.items() if is_own), unowned)
+    if not is_bank_id(id):
+        raise _failed("activate", f"Invalid bank id: {id}", _ID_RULE)
+    return kind, id, repository
 
 
 def _instructions(bank: Bank, repository: Repository | None) -> dict[str, Any]:
@@ -319,7 +312,8 @@ def _meant(state: ServerState, arguments: Arguments) -> tuple[str, str]:
 
 
 def _placement(state: ServerState, memory: Memory, bank: Bank, arguments: Arguments) -> Placement:
-    """The update the arguments ask for. Raises BankError before anything is written."""
+    """The update the arguments ask for; of a file nobody named, what the caller did say is never overruled. Raises
+    BankError before anything is written."""
     target, content = arguments.get("target_file"), arguments["content"]
     operation, position = arguments.get("operation") or "append", arguments.get("position") or ""
     if operation not in placement.OPERATIONS:
@@ -334,11 +328,7 @@ def _placement(state: ServerState, memory: Memory, bank: Bank, arguments: Argume
         raise _failed("update", f"Failed to update file: {file}", "position is required for insert")
     if target:
         return Placement(target, content, operation, position)
-    return _found(state, memory, bank, content, arguments)
 
-
-def _found(state: ServerState, memory: Memory, bank: Bank, content: str, arguments: Arguments) -> Placement:
-    """The update of a file nobody named; what the caller did say is never overruled."""
     texts = state.load(bank)[0].texts
     placed = placement.place_by_rules(bank.kind, content)
     if state.llm is not None and not state.llm.is_off:
@@ -353,7 +343,7 @@ def _found(state: ServerState, memory: Memory, bank: Bank, content: str, argumen
     if _log.isEnabledFor(logging.DEBUG):
         _log.debug("%s: %s", bank.key, json.dumps(placement.explain(placed, texts, memory.clock()), ensure_ascii=False))
     if arguments.get("operation"):
-        placed.operation, placed.position = arguments["operation"], arguments.get("position") or ""
+        placed.operation, placed.position = operation, position
     if placed.operation == "append" and not placed.content.lstrip().startswith("#"):
         when = memory.clock().astimezone(memory.settings.zone)
         placed.content = f"## {title_case(placed.category or '')} - {when:%Y-%m-%d %H:%M}\n\n{placed.content}"

@@ -17,7 +17,6 @@ from commonplace.errors import CommonplaceError, InvalidInput, NotFound, Project
 from commonplace.faces.arguments import Arguments
 from commonplace.faces.notes import drop_in_reading as reading
 from commonplace.faces.notes import drop_in_replies as replies
-from commonplace.faces.notes import drop_in_schemas as schemas
 from commonplace.faces.notes import drop_in_shell as shell
 from commonplace.faces.notes import drop_in_views as views
 from commonplace.faces.notes.drop_in_replies import either, is_json, json_reply, text_reply
@@ -36,7 +35,7 @@ from commonplace.query import Query
 if TYPE_CHECKING:
     from commonplace.engine import Memory
 
-Run = Callable[[Tool, Vault, "Memory", Arguments], Reply]
+Run = Callable[[Vault, "Memory", Arguments], Reply]
 _FOLDERS = 1000
 
 _SIGNS = re.compile(r'[-/\\<>:"|?*]+')  # what a title has and its file's name has not
@@ -46,7 +45,7 @@ _TAGS = re.compile(r"\btag:([^\s\"]+)")
 def tools(own: list[Tool], vault: Vault) -> list[Tool]:
     """`own`, the note tools, in that program's manner, and those it has besides."""
     data = json.loads(text_file("basic-memory.json"))
-    by_name = {tool.name: tool for tool in own}
+    unset = lambda args: {key: value for key, value in args.items() if key != "overwrite" or value is not None}
     served = []
     for tool in own:
         aliases = {alias: name for name, all in data["aliases"].get(tool.name, {}).items() for alias in all.split()}
@@ -54,12 +53,13 @@ def tools(own: list[Tool], vault: Vault) -> list[Tool]:
         required = [each for each in tool.schema.get("required", ()) if each not in data["optional"].get(tool.name, ())]
         accepts = {**tool.schema, "properties": tool.schema["properties"] | accepted, "required": required}
         also = {**{k: v for k, v in tool.also.items() if k not in accepted}, **aliases}
-        run = partial(_run, _TOOLS[tool.name], tool, vault)
-        served.append(replace(tool, run=run, also=also, accepts=accepts, rewrite=_without_null))
+        answer = _TOOLS.get(tool.name) or partial(_OVER_OURS[tool.name], tool)
+        run = partial(_run, answer, tool.name, tool.name not in _OF_ALL_PROJECTS, vault)
+        served.append(replace(tool, run=run, also=also, accepts=accepts, rewrite=unset))
     for each in data["tools"]:
         if each["name"] in shell.TOOLS and not vault.enable_posix_tools:
             continue
-        run = partial(_run, _TOOLS[each["name"]], by_name["read_note"], vault)
+        run = partial(_run, _TOOLS[each["name"]], "read_note", each["name"] not in shell.TOOLS, vault)
         hints = {"readOnlyHint": True, "destructiveHint": False, "openWorldHint": False}
         schema = {"type": "object", "properties": each["properties"], "required": each.get("required", [])}
         also = {**data["accepted"]["*"], **each.get("also", {})}
@@ -67,22 +67,18 @@ def tools(own: list[Tool], vault: Vault) -> list[Tool]:
     return served
 
 
-def _without_null(args: Arguments) -> Arguments:
-    return {key: value for key, value in args.items() if key != "overwrite" or value is not None}
-
-
-def _run(run: Run, tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
-    """Route the call to its project, run it, and word errors as that program does."""
+def _run(run: Run, name: str, routes: bool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
+    """Route the call to its project if need be, run it, and word errors as the tool `name` of that program does."""
     try:
-        if run not in _ROUTING_THEMSELVES:
+        if routes:
             detected = vault.detected(memory, args)
             args["by_default"] = not (detected or vault.only or args.get("project") or args.get("project_id"))
             args["project"] = detected or vault.named(memory, args)
-        return run(tool, vault, memory, args)
+        return run(vault, memory, args)
     except CommonplaceError as error:
         if isinstance(error, ProjectNotFound):  # the engine also knows projects that program has not
             error = ProjectNotFound(error.name, [name for name, _ in vault.projects(memory)])
-        return replies.failed(tool.name, args, error)
+        return replies.failed(name, args, error)
 
 
 def write_note(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
@@ -204,7 +200,7 @@ def _subsections(memory: Memory, args: Arguments) -> str:
     return ""
 
 
-def read_note(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
+def read_note(vault: Vault, memory: Memory, args: Arguments) -> Reply:
     for name in ("page", "page_size", "start_line", "end_line"):
         if args.get(name) is not None and args[name] < 1:
             raise InvalidInput(f"{name} must be >= 1, got {args[name]}")
@@ -287,7 +283,7 @@ def list_directory(tool: Tool, vault: Vault, memory: Memory, args: Arguments) ->
     return reading.directory(args, memory, tool.run(memory, own))
 
 
-def search_notes(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
+def search_notes(vault: Vault, memory: Memory, args: Arguments) -> Reply:
     own = dict(args)
     for name in ("tags", "note_types"):
         if own.get(name):
@@ -304,19 +300,10 @@ def search_notes(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> R
         slugs = {slug(each) for each in wanted} if wanted else None
         own["projects"] = [each.name for name, each in projects if slugs is None or slug(name) in slugs]
         own.pop("project", None)
-    return reading.found(args, memory, vault, tool, own)
+    return reading.found(args, memory, vault, own)
 
 
-def build_context(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
-    reading.check_url(args["url"])
-    return reading.context(args, memory, vault.shown(args["project"]))
-
-
-def recent_activity(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
-    return reading.recent(args, memory, vault.shown(args["project"]))
-
-
-def list_memory_projects(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
+def list_memory_projects(vault: Vault, memory: Memory, args: Arguments) -> Reply:
     rows, default = [], memory.default_project
     for name, each in sorted(vault.projects(memory), key=lambda pair: slug(pair[0])):
         path = str(each.root)
@@ -375,7 +362,7 @@ def create_memory_project(tool: Tool, vault: Vault, memory: Memory, args: Argume
     return either(args, row, "\n".join(rows))
 
 
-def delete_project(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
+def delete_project(vault: Vault, memory: Memory, args: Arguments) -> Reply:
     if vault.only is not None:
         return _constrained(vault, "deletion", f"delete projects: `memory project remove {args['project_name']}`", args)
     if args.get("delete_notes"):
@@ -398,17 +385,23 @@ def delete_project(tool: Tool, vault: Vault, memory: Memory, args: Arguments) ->
     raise InvalidInput(f"Project '{args['project_name']}' not found. Available projects: {known} (delete_project)")
 
 
-def view_note(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
-    reply = read_note(tool, vault, memory, {**args, "output_format": "text"})
+def view_note(vault: Vault, memory: Memory, args: Arguments) -> Reply:
+    reply = read_note(vault, memory, {**args, "output_format": "text"})
     if "# Note Not Found" in reply.text:
         return reply
     head = f'Note retrieved: "{args["identifier"]}"\n\nDisplay this note as a markdown artifact for the user.'
     return text_reply(f"{head}\n\nContent:\n<note>\n{reply.text.strip()}\n</note>")
 
 
-_OWN: tuple[Run, ...] = (
-    write_note, read_note, edit_note, move_note, delete_note, list_directory, search_notes, build_context,
-    recent_activity, list_memory_projects, create_memory_project, delete_project, view_note,
-)  # fmt: skip
-_TOOLS: dict[str, Run] = {each.__name__: each for each in _OWN} | views.TOOLS | schemas.TOOLS | shell.TOOLS
-_ROUTING_THEMSELVES = (list_memory_projects, create_memory_project, delete_project, *shell.TOOLS.values())
+_OVER_OURS = {
+    each.__name__: each for each in (
+        write_note, edit_note, move_note, delete_note, list_directory, create_memory_project,
+    )
+}  # fmt: skip
+"""What is done by our tool of the same name, which they get first."""
+_OWN: tuple[Run, ...] = (read_note, search_notes, list_memory_projects, delete_project, view_note)
+_TOOLS: dict[str, Run] = {
+    "build_context": reading.context, "recent_activity": reading.recent, **{each.__name__: each for each in _OWN},
+    **views.TOOLS, **shell.TOOLS,
+}  # fmt: skip
+_OF_ALL_PROJECTS = ("list_memory_projects", "create_memory_project", "delete_project")

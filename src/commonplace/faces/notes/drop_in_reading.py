@@ -20,7 +20,6 @@ from commonplace.query import Query
 if TYPE_CHECKING:
     from commonplace.engine import Memory
     from commonplace.faces.notes.vault import Vault
-    from commonplace.faces.tool import Tool
 
 _KINDS = {"entity", "observation", "relation"}
 
@@ -116,7 +115,7 @@ def directory(args: Arguments, memory: Memory, reply: Reply) -> Reply:
     return text_reply("\n".join(rows))
 
 
-def found(args: Arguments, memory: Memory, vault: Vault, tool: Tool, own: Arguments) -> Reply:
+def found(args: Arguments, memory: Memory, vault: Vault, own: Arguments) -> Reply:
     """The reply to search_notes: notes, or with `entity_types` the observations and relations of those that match."""
     page, size = _page(args)
     if page < 1 or size < 1:
@@ -215,7 +214,7 @@ def _result_rows(
     return rows
 
 
-def check_url(url: str) -> None:
+def _check_url(url: str) -> None:
     """Refuse what is no address there. Raises InvalidInput."""
     if "://" in url and not url.strip().startswith("memory://"):
         raise InvalidInput(f"Memory URL must begin with memory://, not with a protocol scheme (value_error): {url}")
@@ -228,8 +227,10 @@ def check_url(url: str) -> None:
         raise InvalidInput(f"Memory URL contains invalid characters {''.join(bad)} (value_error): {url}")
 
 
-def context(args: Arguments, memory: Memory, shown: str) -> Reply:
+def context(vault: Vault, memory: Memory, args: Arguments) -> Reply:
     """The reply to build_context; without `output_format` it is JSON there."""
+    _check_url(args["url"])
+    shown = vault.shown(args["project"])
     (page, size), depth = _page(args), args.get("depth") or 1
     most = 10 if args.get("max_related") is None else args["max_related"]
     limits = (("page", page, 1, 10**9), ("page_size", size, 1, 50), ("max_related", most, 0, 100))
@@ -316,8 +317,9 @@ def _at_least_a_day(frame: str) -> str:
     return "1d" if frame.strip().lower() in ("0d", "0 days") else frame
 
 
-def recent(args: Arguments, memory: Memory, shown: str) -> Reply:
+def recent(vault: Vault, memory: Memory, args: Arguments) -> Reply:
     """The reply to recent_activity."""
+    shown = vault.shown(args["project"])
     frame, (page, size) = args.get("timeframe") or "7d", _page(args)
     if page < 1 or size < 1 or size > 100:
         what = f"page must be >= 1, got {page}" if page < 1 else f"page_size must be between 1 and 100, got {size}"

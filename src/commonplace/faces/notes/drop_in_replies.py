@@ -97,7 +97,7 @@ def written(args: Arguments, memory: Memory, vault: Vault, reply: Reply) -> Repl
     """The reply to write_note, from our own."""
     data = reply.data or {}
     if reply.is_error:
-        return _not_written(args, memory, vault, reply)
+        return _not_written(args, memory, vault.shown(args["project"]), reply)
     found = {key: data[key] for key in ("title", "permalink", "file_path", "checksum")}
     if is_json(args):
         return json_reply(found | {"action": data["action"], "similar_notes": []})
@@ -113,17 +113,14 @@ def written(args: Arguments, memory: Memory, vault: Vault, reply: Reply) -> Repl
     return _in_project(rows, shown, args)
 
 
-def _not_written(args: Arguments, memory: Memory, vault: Vault, reply: Reply) -> Reply:
-    code, title, shown = (reply.data or {}).get("code"), args["title"], vault.shown(args["project"])
+def _not_written(args: Arguments, memory: Memory, shown: str, reply: Reply) -> Reply:
+    code, title = (reply.data or {}).get("code"), args["title"]
     blank = {**_UNNAMED, "title": title, "checksum": None}
     if code == "exists":
-        name = path = _between(reply.text, "exists: ", ". ")
-        try:
-            info = memory.find(name, args["project"])
-            name, path = info.permalink, info.path
-        except CommonplaceError:
-            pass
-        blank |= {"permalink": name, "file_path": path}
+        name = _between(reply.text, "exists: ", ". ")
+        known = {"permalink": name, "file_path": name} | _known(memory, name, args["project"])
+        name = known["permalink"]
+        blank |= {"permalink": name, "file_path": known["file_path"]}
         return _refused(args, "write.exists", blank, title=title, name=name, shown=shown)
     if code == "outside":
         return _refused(args, "write.outside", blank, folder=args["directory"])
@@ -275,7 +272,7 @@ def deleted(args: Arguments, shown: str, reply: Reply, info: NoteInfo | None) ->
 def failed(tool: str, args: Arguments, error: CommonplaceError) -> Reply:
     """An error of a call, in the manner of the tool."""
     text = str(error)
-    if isinstance(error, errors.OutsideError) and tool in ("read_note", "view_note"):
+    if isinstance(error, errors.OutsideError) and tool == "read_note":
         blank = _UNNAMED | dict.fromkeys(("content", "frontmatter"))
         return _refused(args, "read.outside", blank, is_error=False, name=error.path)
     if isinstance(error, NotFound) and not isinstance(error, ProjectNotFound) and tool == "move_note":

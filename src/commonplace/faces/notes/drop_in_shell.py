@@ -28,7 +28,6 @@ from commonplace.query import Query
 if TYPE_CHECKING:
     from commonplace.engine import Memory
     from commonplace.faces.notes.vault import Vault
-    from commonplace.faces.tool import Tool
 
 _DEEPEST, _MOST_ROWS, _MOST_LINES = 10, 200, 100
 _WORD = re.compile(r"([\w.-]+)\s+(in|has|between)\s+(.+)", re.ASCII)
@@ -78,7 +77,7 @@ def _placed(row: dict[str, Any], prefix: str) -> dict[str, Any]:
     return row
 
 
-def _cat(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
+def _cat(vault: Vault, memory: Memory, args: Arguments) -> Reply:
     first, last, section = args.get("start_line"), args.get("end_line"), args.get("section")
     ranged, most = first is not None or last is not None, args.get("max_tokens")
     whole_text = args.get("include_frontmatter") is not False
@@ -155,7 +154,7 @@ def _section(note: Note, total: int, wanted: str) -> tuple[str, int, int]:
     return found[0], begin, end
 
 
-def _grep(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
+def _grep(vault: Vault, memory: Memory, args: Arguments) -> Reply:
     pattern, around, most = args["pattern"], args.get("context_lines"), args.get("max_matches")
     if not pattern.strip():
         raise InvalidInput("pattern must not be empty")
@@ -172,25 +171,24 @@ def _grep(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
     hits = memory.search(Query(text=pattern, projects=(project,)), limit=size, offset=(page - 1) * size)
     if around is None:
         return _results([reading.entity_row(memory, hit) for hit in hits], hits.total, page, size)
-    rows = [_matches(memory, hit.note, pattern, around, most) for hit in hits]
+    rows = []
+    for hit in hits:
+        lines = memory.read(hit.note, count=False).text.splitlines()
+        at = [number for number, line in enumerate(lines, 1) if pattern.casefold() in line.casefold()]
+        windows: list[dict[str, Any]] = []
+        for number in at[:most]:
+            first, last = max(number - around, 1), min(number + around, len(lines))
+            if windows and first <= windows[-1]["end_line"] + 1:
+                windows[-1]["match_lines"].append(number)
+                windows[-1]["end_line"] = last
+            else:
+                windows.append({"start_line": first, "end_line": last, "match_lines": [number]})
+        for each in windows:
+            each["content"] = "\n".join(lines[each["start_line"] - 1 : each["end_line"]])
+        row = replies.identity(hit.note) | {"external_id": hit.note.id, "total_lines": len(lines)}
+        row |= {"match_count": len(at), "windows": windows}
+        rows.append(row | {"next_match_line": at[most] if len(at) > most else None})
     return _results(rows, hits.total, page, size, pagination_scope="search_candidates")
-
-
-def _matches(memory: Memory, info: NoteInfo, pattern: str, around: int, most: int) -> dict[str, Any]:
-    lines = memory.read(info, count=False).text.splitlines()
-    at = [number for number, line in enumerate(lines, 1) if pattern.casefold() in line.casefold()]
-    windows: list[dict[str, Any]] = []
-    for number in at[:most]:
-        first, last = max(number - around, 1), min(number + around, len(lines))
-        if windows and first <= windows[-1]["end_line"] + 1:
-            windows[-1]["match_lines"].append(number)
-            windows[-1]["end_line"] = last
-        else:
-            windows.append({"start_line": first, "end_line": last, "match_lines": [number]})
-    for each in windows:
-        each["content"] = "\n".join(lines[each["start_line"] - 1 : each["end_line"]])
-    row = replies.identity(info) | {"external_id": info.id, "total_lines": len(lines), "match_count": len(at)}
-    return row | {"windows": windows, "next_match_line": at[most] if len(at) > most else None}
 
 
 def _results(rows: list[dict[str, Any]], total: int, page: int, size: int, **more: str) -> Reply:
@@ -198,7 +196,7 @@ def _results(rows: list[dict[str, Any]], total: int, page: int, size: int, **mor
     return data_reply({"results": rows, **sums, "has_more": page * size < total, **more})
 
 
-def _ls(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
+def _ls(vault: Vault, memory: Memory, args: Arguments) -> Reply:
     path = (args.get("path") or "/").strip("/")
     if path or vault.only or args.get("project") or args.get("project_id"):
         return _listed(vault, memory, args, path, 1, None)
@@ -229,7 +227,7 @@ def _nodes(nodes: list[dict[str, Any]], page: int, size: int, total: int) -> Rep
     return data_reply({"nodes": nodes, **sums})
 
 
-def _find(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
+def _find(vault: Vault, memory: Memory, args: Arguments) -> Reply:
     meta, fields, depth = args.get("meta"), args.get("fields"), args.get("depth")
     path = (args.get("path") or "/").removeprefix("./").strip("/")
     if depth is not None and not 1 <= depth <= _DEEPEST:
@@ -338,13 +336,13 @@ def _operand(text: str, predicate: str) -> Any:
     return value
 
 
-def _tail(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
+def _tail(vault: Vault, memory: Memory, args: Arguments) -> Reply:
     most = _between(args, "lines", 10, _MOST_LINES)
     project, _, _ = _route(vault, memory, args)
     infos, _, _ = memory.recent(args.get("timeframe") or "7d", projects=(project,), limit=most)
     return json_reply([reading.recent_row(each) | {"updated_at": each.changed} for each in infos])
 
 
-TOOLS: dict[str, Callable[[Tool, Vault, Memory, Arguments], Reply]] = {
+TOOLS: dict[str, Callable[[Vault, Memory, Arguments], Reply]] = {
     run.__name__[1:]: run for run in (_cat, _grep, _ls, _find, _tail)
 }

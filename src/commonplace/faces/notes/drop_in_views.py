@@ -1,5 +1,10 @@
-"""What Basic Memory shows of its notes beside its note tools: files, connectors, prompts, a project's numbers
-(contract 000b, 10). The words of the prompts are ours."""
+"""What Basic Memory shows of its notes beside its note tools: files, connectors, prompts, a project's numbers, schemas
+(contract 000b, 10). The words of the prompts are ours.
+
+A schema is a note of type `schema`: its `entity` names a note type, its `schema` maps fields to `type, description`;
+a field that ends in `?` may be missing, `(array)` stands behind one that may occur more than once. A field is there
+when the note has an observation of that category or a relation of that type.
+"""
 
 from __future__ import annotations
 
@@ -14,25 +19,26 @@ from commonplace.errors import CommonplaceError, InvalidInput, NotFound, Outside
 from commonplace.faces.arguments import Arguments
 from commonplace.faces.notes import prompts
 from commonplace.faces.notes.drop_in_reading import check_inside, missing_note, recent
-from commonplace.faces.notes.drop_in_replies import data_reply, json_reply
+from commonplace.faces.notes.drop_in_replies import data_reply, either, json_reply
 from commonplace.faces.notes.replies import project_id
 from commonplace.faces.reply import Reply
 from commonplace.faces.texts import text_file
 from commonplace.faces.tool import Prompt, Template
+from commonplace.index.rows import NoteInfo
 from commonplace.note.links import slug
 from commonplace.query import Query
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
     from commonplace.faces.notes.vault import Vault
-    from commonplace.faces.tool import Tool
 
 _MIME = {"md": "text/markdown", "markdown": "text/markdown", "json": "application/json", "csv": "text/csv"}
 _IMAGES = {"png": "image/png", "jpg": "image/jpeg", "jpeg": "image/jpeg", "webp": "image/webp", "gif": "image/gif"}
 _MOST_BYTES = 350_000
+_USUAL, _ALWAYS = 0.25, 0.95  # share of notes that have a field: to suggest it, to require it
 
 
-def read_content(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
+def read_content(vault: Vault, memory: Memory, args: Arguments) -> Reply:
     """A file as it is: text, or base64 of a picture or a document."""
     from commonplace.engine.plain_files import Files
 
@@ -66,14 +72,14 @@ def read_content(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> R
     return data_reply({"type": "image" if ending in _IMAGES else "document", "source": source})
 
 
-def search(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
+def search(vault: Vault, memory: Memory, args: Arguments) -> Reply:
     """`search` for connectors that know only `search` and `fetch`."""
     hits = memory.search(Query(text=args["query"], projects=(args["project"],)), limit=10)
     rows = [{"id": hit.note.permalink, "title": hit.note.title, "url": hit.note.permalink} for hit in hits]
     return _wrapped({"results": rows, "total_count": len(rows), "query": args["query"]})
 
 
-def fetch(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
+def fetch(vault: Vault, memory: Memory, args: Arguments) -> Reply:
     """The note that `search` gave an id of."""
     name = args["id"]
     try:
@@ -92,9 +98,6 @@ def _wrapped(data: dict[str, Any]) -> Reply:
     return json_reply([{"type": "text", "text": json.dumps(data, ensure_ascii=False)}])
 
 
-TOOLS = {"read_content": read_content, "search": search, "fetch": fetch}
-
-
 def prompts_of(vault: Vault) -> list[Prompt]:
     """Our prompts, and those that program has besides."""
     about = ("project", "Only this project; without it the default one", False)
@@ -110,9 +113,8 @@ def prompts_of(vault: Vault) -> list[Prompt]:
 def _activity(vault: Vault, file: str, memory: Memory, args: dict[str, str]) -> str:
     """The text of `file` around what changed in a project."""
     project = vault.named(memory, {"project": args.get("project") or None})
-    name = vault.shown(project)
-    activity = recent({"project": project, "timeframe": args.get("timeframe") or "7d"}, memory, name).text
-    return text_file(file).format(project=name, activity=activity)
+    activity = recent(vault, memory, {"project": project, "timeframe": args.get("timeframe") or "7d"}).text
+    return text_file(file).format(project=vault.shown(project), activity=activity)
 
 
 def templates_of(vault: Vault) -> list[Template]:
@@ -147,3 +149,118 @@ def _info(vault: Vault, memory: Memory, variables: dict[str, str]) -> str:
     numbers |= {"relation_types": Counter(edge.type for edge in edges)}
     data = {"project_name": name, "project_path": str(project.root), "external_id": project_id(name)}
     return json.dumps(data | {"default_project": vault.shown(memory.default_project), "statistics": numbers}, indent=2)
+
+
+def _of_type(memory: Memory, project: str, kind: str) -> list[NoteInfo]:
+    return memory.list(Query(projects=(project,), types=(kind,)), limit=0, order="path")[0]
+
+
+def _fields(memory: Memory, info: NoteInfo) -> Counter[str]:
+    names = [each.category or "note" for each in memory.observations(info)]
+    return Counter([*names, *(edge.type for edge in memory.outgoing(info) if edge.type != "links_to")])
+
+
+def _schemas(memory: Memory, project: str) -> dict[str, dict[str, Any]]:
+    """Note type -> the frontmatter of its schema note."""
+    headers = [memory.read(each, count=False).header for each in _of_type(memory, project, "schema")]
+    return {str(each["entity"]).lower(): each for each in headers if each.get("entity")}
+
+
+def _declared(header: dict[str, Any]) -> dict[str, bool]:
+    """Field -> whether it is required."""
+    fields = header.get("schema")
+    if not isinstance(fields, dict):
+        raise InvalidInput(f"The schema note for {header.get('entity')} has no mapping `schema` in its frontmatter.")
+    return {
+        str(name).partition("(")[0].rstrip("?").strip(): "?" not in str(name)
+        for name in fields
+        if not str(name).startswith("settings")
+    }
+
+
+def _error(args: Arguments, text: str) -> Reply:
+    return either(args, {"error": text}, f"# {text}")
+
+
+def validate(vault: Vault, memory: Memory, args: Arguments) -> Reply:
+    """Whether a note, the notes of a type or all with a schema have what it requires."""
+    project, kind, schemas = args["project"], args.get("note_type"), _schemas(memory, args["project"])
+    if args.get("identifier"):
+        infos = [memory.find(args["identifier"], project)]
+        kind = kind or infos[0].type
+    elif kind:
+        infos = _of_type(memory, project, kind)
+    else:
+        infos = [each for name in schemas for each in _of_type(memory, project, name)]
+    if not schemas and not kind:
+        return _error(args, "No schemas defined in this project")
+    if not infos:
+        return _error(args, f"No notes found of type '{kind}'")
+    if kind and kind.lower() not in schemas:
+        return _error(args, f"No schema found for type '{kind}'")
+    results = []
+    for info in infos:
+        header = schemas[info.type.lower()] if info.type.lower() in schemas else schemas[str(kind).lower()]
+        have = _fields(memory, info)
+        missing = [name for name, required in _declared(header).items() if required and not have[name]]
+        said = [f"Missing required field: {name}" for name in missing]
+        settings = header.get("settings")
+        strict = isinstance(settings, dict) and settings.get("validation") == "strict"
+        row = {"note_identifier": info.permalink, "schema_entity": header["entity"], "passed": not (said and strict)}
+        results.append(row | {"warnings": [] if strict else said, "errors": said if strict else []})
+    counts = {"total_notes": len(results), "total_entities": len(infos)}
+    counts |= {"valid_count": sum(each["passed"] for each in results)}
+    counts |= {f"{name}_count": sum(bool(each[f"{name}s"]) for each in results) for name in ("warning", "error")}
+    rows = [f"# Schema Validation: {kind or 'all types'}\n\n{counts['valid_count']} of {len(results)} notes valid\n"]
+    for each in results:
+        rows.append(f"- {each['note_identifier']}: {'; '.join(each['warnings'] + each['errors']) or 'valid'}")
+    return either(args, {"note_type": kind, **counts, "results": results}, "\n".join(rows))
+
+
+def infer(vault: Vault, memory: Memory, args: Arguments) -> Reply:
+    """A schema from what the notes of a type have."""
+    kind, least = args["note_type"], _USUAL if args.get("threshold") is None else args["threshold"]
+    infos = _of_type(memory, args["project"], kind)
+    shares = _shares(memory, infos)
+    usual = {name: share for name, share in shares.items() if share >= least}
+    if not infos:
+        return _error(args, f"No notes found of type '{kind}'")
+    if not usual:
+        return _error(args, f"No schema pattern found for '{kind}' (threshold: {least:.0%})")
+    required = [name for name, share in usual.items() if share >= _ALWAYS]
+    optional = [name for name in usual if name not in required]
+    suggested = {**dict.fromkeys(required, "string"), **{f"{name}?": "string" for name in optional}}
+    data: dict[str, Any] = {"note_type": kind, "notes_analyzed": len(infos), "suggested_schema": suggested}
+    data |= {"suggested_required": required, "suggested_optional": optional}
+    data["field_frequencies"] = [{"name": name, "percentage": round(share, 3)} for name, share in shares.items()]
+    data["excluded"] = [each for each in shares if each not in usual]
+    head = [f"# Schema for {kind}, from {len(infos)} notes", "", f"entity: {kind}", "schema:"]
+    return either(args, data, "\n".join([*head, *(f"  {name}: {type}" for name, type in suggested.items())]))
+
+
+def _shares(memory: Memory, infos: list[NoteInfo]) -> dict[str, float]:
+    counts = Counter(name for info in infos for name in _fields(memory, info))
+    return {name: count / len(infos) for name, count in counts.most_common()}
+
+
+def diff(vault: Vault, memory: Memory, args: Arguments) -> Reply:
+    """What the notes of a type have that its schema lacks, and the other way round."""
+    kind = args["note_type"]
+    header = _schemas(memory, args["project"]).get(kind.lower())
+    if header is None:
+        return _error(args, f"No schema found for type '{kind}'")
+    infos, declared = _of_type(memory, args["project"], kind), _declared(header)
+    shares = _shares(memory, infos)
+    new = [name for name, share in shares.items() if name not in declared and share >= _USUAL]
+    rare = [name for name in declared if shares.get(name, 0.0) < _USUAL]
+    data = {"note_type": kind, "schema_found": True, "new_fields": [{"name": name} for name in new]}
+    data |= {"dropped_fields": [{"name": name} for name in rare], "cardinality_changes": []}
+    listed = [f"- not in the schema: {name} ({shares[name]:.0%} of notes)" for name in new]
+    listed += [f"- rarely used: {name}" for name in rare]
+    return either(args, data, "\n".join([f"# Schema drift: {kind}", "", *(listed or ["None."])]))
+
+
+TOOLS = {
+    "read_content": read_content, "search": search, "fetch": fetch, "schema_validate": validate, "schema_infer": infer,
+    "schema_diff": diff,
+}  # fmt: skip

@@ -71,11 +71,6 @@ def _message(memory: Memory, name: str, hits: Hits, found: str, **words: str) ->
     return frame.substitute(words, found=found, notes="\n\n".join(blocks[:count])).strip()
 
 
-def _read(memory: Memory, variables: dict[str, str]) -> str:
-    """The note's whole text; `path` is a path or permalink in `project`, both decoded. Raises as read_note."""
-    return memory.read(variables["path"], project=variables["project"]).text
-
-
 def _complete(memory: Memory, variable: str, beginning: str, others: dict[str, str]) -> list[str]:
     """Projects by the beginning of their names; permalinks, without the project given, by theirs."""
     if variable == "project":
@@ -105,4 +100,7 @@ PROMPTS = [
     )
 ]  # fmt: skip
 _NOTE_URI, _NOTE = "memory://{project}/{+path}", "A note by project and path or permalink, percent-encoded."
-TEMPLATE = Template(_NOTE_URI, "note", _NOTE, "text/markdown", _read, _complete)
+TEMPLATE = Template(
+    _NOTE_URI, "note", _NOTE, "text/markdown",
+    lambda memory, variables: memory.read(variables["path"], project=variables["project"]).text, _complete,
+)  # fmt: skip

@@ -177,7 +177,21 @@ def answering(run: Run, shows_warnings: bool = True) -> Run:
         if named := args.get("project"):  # the trouble of other projects is not this call's
             mine = f"project {named.lower()} "
             warnings = [each for each in warnings if "project " not in each or mine in each.lower()]
-        return _finished(reply, warnings, args["as_json"], shows_warnings)
+
+        data = dict(reply.data or {})
+        own = data.get("warnings", [])
+        if listed := [*own, *shown_warnings(warnings)]:
+            data["warnings"] = listed
+        if args["as_json"] and not reply.is_error:
+            return Reply(_bounded_json(data), data)
+        end, text = warning_lines(listed if shows_warnings else own), reply.text
+        if len(text) + len(end) > TEXT_LIMIT:
+            text = text[: TEXT_LIMIT - len(end) - 2].rstrip() + " …"
+        if reply.is_error:
+            if len(text) > _ERROR:  # the remedy stands at its end
+                text = f"{text[: _ERROR - 500]} … {text[-500:]}"
+            data["error"] = text + end
+        return Reply(text + end, data, reply.is_error, hint=reply.hint)
 
     return answer
 
@@ -187,24 +201,6 @@ def project_id(name: str) -> str:
     from uuid import NAMESPACE_URL, uuid5
 
     return str(uuid5(NAMESPACE_URL, f"memory://{name}"))
-
-
-def _finished(reply: Reply, warnings: list[str], as_json: bool, shows_warnings: bool) -> Reply:
-    """`reply` with the warnings of the last look at the disk, its text within the limit."""
-    data = dict(reply.data or {})
-    listed = [*data.get("warnings", ()), *shown_warnings(warnings)]
-    if listed:
-        data["warnings"] = listed
-    if as_json and not reply.is_error:
-        return Reply(_bounded_json(data), data)
-    end, text = warning_lines(listed if shows_warnings else (reply.data or {}).get("warnings", [])), reply.text
-    if len(text) + len(end) > TEXT_LIMIT:
-        text = text[: TEXT_LIMIT - len(end) - 2].rstrip() + " …"
-    if reply.is_error:
-        if len(text) > _ERROR:  # the remedy stands at its end
-            text = f"{text[: _ERROR - 500]} … {text[-500:]}"
-        data["error"] = text + end
-    return Reply(text + end, data, reply.is_error, hint=reply.hint)
 
 
 def shown_warnings(warnings: list[str]) -> list[str]:

@@ -9,7 +9,7 @@ from commonplace.errors import Exists, InvalidInput, NotFound, ProjectRefused
 from commonplace.faces.arguments import Arguments
 from commonplace.faces.notes.read_tools import folder_named, relative
 from commonplace.faces.notes.replies import lines, note_data, plural, short, whole
-from commonplace.faces.reply import Reply
+from commonplace.faces.reply import Reply, refused
 from commonplace.note import edit as edits
 from commonplace.note.model import CATEGORIES, Draft, Note
 from commonplace.query import Query
@@ -35,7 +35,14 @@ def write_note(memory: Memory, args: Arguments) -> Reply:
     try:
         stored = memory.store(draft, overwrite=args["overwrite"], checksum=args.get("expected_checksum"))
     except Exists as error:
-        return _taken(memory, draft, error, args["overwrite"])
+        text, is_hidden = str(error), args["overwrite"]
+        try:
+            memory.find_ref((draft.project, error.path))
+        except NotFound:
+            is_hidden = True
+        if is_hidden:  # what is no note, or not the caller's, cannot be changed by them
+            text = f"Note already exists: {error.permalink or error.path}. Choose another title or directory."
+        return refused(text, error.code)
     note, action = stored.note, "created" if stored.created else "updated"
     edges = memory.outgoing(note) if note.relations or note.links else ()
     states = Counter(edge.state for edge in edges)
@@ -73,18 +80,6 @@ def _draft(memory: Memory, args: Arguments) -> Draft:
             names = ", ".join(CATEGORIES)
             raise InvalidInput(f'Parameter `directory` must be one of {names} in project categories; got "{folder}".')
     return draft
-
-
-def _taken(memory: Memory, draft: Draft, error: Exists, overwrite: bool) -> Reply:
-    """The refusal, with a remedy that works: what is no note, or not the caller's, cannot be changed by them."""
-    text, is_hidden = str(error), overwrite
-    try:
-        memory.find_ref((draft.project, error.path))
-    except NotFound:
-        is_hidden = True
-    if is_hidden:
-        text = f"Note already exists: {error.permalink or error.path}. Choose another title or directory."
-    return Reply(text, {"error": text, "is_error": True, "code": error.code}, is_error=True)
 
 
 def edit_note(memory: Memory, args: Arguments) -> Reply:
@@ -233,11 +228,8 @@ def create_memory_project(memory: Memory, args: Arguments, *, allowed: bool = Tr
     try:
         project, action = memory.add_project(name, folder, args["set_default"])
     except Exists:
-        text = (
-            f'A project "{short(name)}" exists already, with another folder. '
-            "Choose another project_name; list_memory_projects shows those in use."
-        )
-        return Reply(text, {"error": text, "is_error": True, "code": Exists.code}, is_error=True)
+        text = f'A project "{short(name)}" exists already, with another folder. '
+        return refused(f"{text}Choose another project_name; list_memory_projects shows those in use.", Exists.code)
     except InvalidInput:
         must = "Parameter `project_name` must be 1 to 64 letters, digits, blanks, `.`, `_` or `-`"
         raise InvalidInput(f'{must}; got "{short(name, 80)}".') from None

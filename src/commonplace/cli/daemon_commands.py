@@ -64,9 +64,8 @@ def serve(
         if print_unit not in UNITS:
             raise Usage(f'invalid value "{print_unit}" for --print-unit: use {" or ".join(UNITS)}')
         program = shutil.which("memory")
-        arguments = [*([program] if program else [sys.executable, "-m", "commonplace"]), "--home", settings.address]
-        arguments += ["--config", os.path.abspath(call.config)] if call.config else []
-        arguments += [*(["--agent", call.agent] if call.agent else []), "serve"]
+        arguments = [program] if program else [sys.executable, "-m", "commonplace"]
+        arguments += ["--home", settings.address, *call.options, "serve"]
         log = os.path.abspath(os.path.expanduser(log)) if log else None
         options: dict[str, str | bool | None] = {
             "--interval": interval, "--no-socket": no_socket, "--http": http, "--public-url": public_url,

@@ -8,7 +8,7 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from itertools import chain
@@ -149,14 +149,21 @@ def import_(
         if not skip_bad:
             importing.check()
         tally = Tally()
-        try:
-            with output.progress("importing") as progress:
-                importing.run(tally, output.notice, progress)
-        except CommonplaceError:
-            if done := tally.imported + tally.updated:
-                output.notice(f"{done} memories were imported before that; import the same again to go on")
-            raise
+        with _importing(lambda: tally.imported + tally.updated, "memories") as progress:
+            importing.run(tally, output.notice, progress)
         call.answer(f"Imported {tally.imported + tally.updated} memories", **asdict(tally))
+
+
+@contextmanager
+def _importing(done: Callable[[], int], what: str) -> Iterator[Callable[[int, int], None] | None]:
+    """Show how far an import is; when it fails, say how many were `done` before that."""
+    try:
+        with output.progress("importing") as progress:
+            yield progress
+    except CommonplaceError:
+        if number := done():
+            output.notice(f"{number} {what} were imported before that; import the same again to go on")
+        raise
 
 
 @contextmanager
@@ -249,14 +256,8 @@ def _carry_out(call: Invocation, plan: MovePlan, dry_run: bool, said: str) -> No
         for line in plan.lines():
             output.text(flat(line))
     if not dry_run:
-        try:
-            with output.progress("importing") as progress:
-                plan.carry_out(progress)
-        except CommonplaceError:
-            if plan.done:
-                said = f"{plan.done} of {len(plan.items)} were imported before that; import the same again to go on"
-                output.notice(said)
-            raise
+        with _importing(lambda: plan.done, f"of {len(plan.items)}") as progress:
+            plan.carry_out(progress)
     counts = {"imported": plan.count("import"), "updated": plan.count("update")}
     counts |= {"unchanged": plan.unchanged, "skipped": len(plan.skipped)}
     call.answer(f"{'Would import' if dry_run else 'Imported'} {said}", **counts)
@@ -280,9 +281,8 @@ def graph_show(call: Invocation, *words: str) -> None:
             every = graph.keys()
             found = [each for each in every if each.name.casefold() == name.casefold()]
         if not found:
-            known = near(name, (each.name for each in every))
-            hint = f"Did you mean {' or '.join(known)}?" if known else ""
-            raise Failure(f"no such entity: {name}", "not_found", hint)
+            guesses = near(name, (each.name for each in every))
+            raise Failure(f"no such entity: {name}", "not_found", guesses=guesses)
         entity, said = found[0], graph.observations(found[:1])[0]
         edges = [each for each in graph.relations({entity.name}) if entity.name in (each.source, each.target)]
     lines = [f"{entity.name} ({entity.type})", *(f"- {each}" for each in said)]

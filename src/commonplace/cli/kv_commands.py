@@ -39,8 +39,8 @@ def _guessing(entries: Entries, key: str, namespace: str) -> Iterator[None]:
     try:
         yield
     except NoEntry as error:
-        found = near(key, (each.key for each in entries.search("", namespace, _EVERY, 0)[0]))
-        raise Failure(str(error), error.code, f"Did you mean {' or '.join(found)}?" if found else "") from None
+        guesses = near(key, (each.key for each in entries.search("", namespace, _EVERY, 0)[0]))
+        raise Failure(str(error), error.code, guesses=guesses) from None
 
 
 @command("get", "KEY", keys=("namespace", "key", "value"), example="memory kv get editor")

@@ -126,9 +126,8 @@ def call(run: Invocation, tool: str, given: str = "{}", *, tools: Text) -> int:
     names = expand(split_list(tools) or TOOLSETS)
     having = [name for name in names if tool in TOOLS[name].split()]
     if not having:
-        known = near(tool, (each for name in names for each in TOOLS[name].split()))
-        hint = f"Did you mean {' or '.join(known)}?" if known else ""
-        raise Failure(f"tool not found: {tool}", "not_found", hint)
+        guesses = near(tool, (each for name in names for each in TOOLS[name].split()))
+        raise Failure(f"tool not found: {tool}", "not_found", guesses=guesses)
     if len(having) > 1:
         raise Failure(f"tool {tool} is in several toolsets: {', '.join(having)}; choose one with --tools")
     file = presets.graph_file(settings.graph_file) if having == ["graph"] else None

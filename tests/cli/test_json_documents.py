@@ -16,8 +16,7 @@ PROJECT = ["name", "path", "notes", "default", "built_in"]
 ENTRY = ["change", "time", "verb", "project", "path", "old_hash", "new_hash", "agent", "face"]
 STATUS = [
     "home", "memories", "projects", "index", "daemon", "last_dream", "pending_reminders", "unreadable_files",
-    "semantic",
-    "written_today",
+    "semantic", "written_today",
 ]  # fmt: skip
 REMIND = ["stored", "text", "phrase", "due_at", "due_local", "reading", "all_day", "repeat", "others", "memory"]
 TOKEN = [

@@ -77,7 +77,9 @@ def test_a_server_that_anybody_could_call_does_not_start(terminal, words, why):
     assert terminal("serve", *words).error.startswith(why)
 
 
-def test_a_unit_file_starts_http(terminal):
+def test_a_unit_file_names_its_configuration_and_starts_http(terminal):
+    config = terminal.ok("serve", "--config=~/c.yaml", "--agent", "claude", "--print-unit", "systemd")
+    assert f"--config {terminal.home.parent}/c.yaml --agent claude serve\n" in config
     words = ["--http", "127.0.0.1:8377", "--public-url", "https://m.example.org", "--allow-origin", "https://a.example"]
     unit = terminal.ok("serve", "--print-unit", "systemd", *words)
     assert f"serve {' '.join(words)}\n" in unit

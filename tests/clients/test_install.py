@@ -62,12 +62,12 @@ def here(client: Client) -> list[str]:
     return (client.here[module.table._SYSTEM] if isinstance(client.here, dict) else client.here)[:1]
 
 
-def content(client: str, file: Path) -> Any:
-    """What another parser reads, at the key of the servers."""
-    text = file.read_text("utf-8-sig")
-    kind, key = clients()[client].format, clients()[client].key[0]
-    load = {"json": json.loads, "toml": tomllib.loads}.get(kind, yaml.safe_load)
-    return load(text)[key]
+def ours(client: str, text: str) -> Any:
+    """What another parser reads as our entry."""
+    known = clients()[client]
+    load = {"json": json.loads, "toml": tomllib.loads}.get(known.format, yaml.safe_load)
+    servers = load(text.removeprefix("\ufeff"))[known.key[0]]
+    return servers[0] if isinstance(servers, list) else servers["memory"]
 
 
 def snapshot(folder: Path) -> dict[str, bytes]:
@@ -95,10 +95,8 @@ def test_a_client_gets_its_entry_and_loses_it_again(terminal: Any, user: Path, c
     file = placed(client)
     before = snapshot(user)
     assert terminal("install", client).status == 0
-    servers = content(client, file)
-    value = servers[0] if isinstance(servers, list) else servers["memory"]
-    assert module.table.command_of(value)[-1] == "mcp"
-    assert os.path.isabs(module.table.command_of(value)[0])
+    command = module.table.command_of(ours(client, file.read_text()))
+    assert (os.path.isabs(command[0]), command[-1]) == (True, "mcp")
     shown = terminal("install", "--json").json["clients"]
     row = next(each for each in shown if each["client"] == client)
     assert (row["entry"], row["hooks"]) == ("ok", True if clients()[client].hooks else None)
@@ -184,14 +182,8 @@ def test_what_is_not_understood_is_not_changed(terminal: Any, user: Path, client
     assert (ran.status, row["result"]) == (1, "refused")
     assert reason in row["reason"], row["reason"]
     assert file.read_bytes().decode() == text
-    assert module.table.command_of(_pasted(client, row["snippet"]))[-1] == "mcp"
+    assert module.table.command_of(ours(client, row["snippet"]))[-1] == "mcp"
     assert f"Paste this into {file}:" in terminal("install", client, "--no-hooks").out
-
-
-def _pasted(client: str, text: str) -> Any:
-    load = {"json": json.loads, "toml": tomllib.loads}.get(clients()[client].format, yaml.safe_load)
-    servers = load(text)[clients()[client].key[0]]
-    return servers[0] if isinstance(servers, list) else servers["memory"]
 
 
 def test_a_file_that_is_not_utf8_is_not_changed(terminal: Any, user: Path) -> None:
@@ -372,7 +364,7 @@ def test_the_files_of_a_project_get_the_bare_command(
 def test_another_home_is_named_in_the_entry(terminal: Any, user: Path) -> None:
     file = placed("zed")
     assert terminal("install", "zed", "--home", str(user / "other"), "--agent", "z").status == 0
-    assert content("zed", file)["memory"]["args"][-5:] == ["mcp", "--home", str(user / "other"), "--agent", "z"]
+    assert ours("zed", file.read_text())["args"][-5:] == ["mcp", "--home", str(user / "other"), "--agent", "z"]
     assert (user / "other" / ".commonplace" / "install").is_dir()
 
 

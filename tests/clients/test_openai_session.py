@@ -22,10 +22,7 @@ ITEMS: list[Any] = [
     {"type": "function_call", "call_id": "1", "name": "f", "arguments": '{"a": "\\u2028"}'},
     {"role": "assistant", "content": [{"type": "output_text", "text": "在湖边 \u2028\u0085 🙂 \ud800"}]},
 ]
-
-
-def run(coroutine: Any) -> Any:
-    return asyncio.run(coroutine)
+run = asyncio.run
 
 
 def test_items_come_back_exactly_in_their_order_also_in_another_process_of_the_same_home(tmp_path: Path) -> None:

@@ -64,9 +64,8 @@ def serve(
         if print_unit not in UNITS:
             raise Usage(f'invalid value "{print_unit}" for --print-unit: use {" or ".join(UNITS)}')
         program = shutil.which("memory")
-        arguments = [*([program] if program else [sys.executable, "-m", "commonplace"]), "--home", settings.address]
-        arguments += ["--config", os.path.abspath(call.config)] if call.config else []
-        arguments += [*(["--agent", call.agent] if call.agent else []), "serve"]
+        arguments = [program] if program else [sys.executable, "-m", "commonplace"]
+        arguments += ["--home", settings.address, *call.options, "serve"]
         log = os.path.abspath(os.path.expanduser(log)) if log else None
         options: dict[str, str | bool | None] = {
             "--interval": interval, "--no-socket": no_socket, "--http": http, "--public-url": public_url,
@@ -174,15 +173,7 @@ def _serve(
             if show is None:
                 raise
             has_upkeep = False
-        port = None
-        if place is not None:
-            try:
-                port = place.listen()
-            except StorageError:
-                if not any_port:
-                    raise
-                port = replace(place, port=0).listen()
-            held.enter_context(closing(port))
+        port = None if place is None else held.enter_context(closing(_port(place, any_port)))
         if served is not None and not no_socket and has_upkeep:
             try:
                 listener = held.enter_context(closing(Listener(layout.socket)))
@@ -195,16 +186,15 @@ def _serve(
             address = place.address(port.getsockname()[1])
             held.enter_context(http_noted(layout.http, address))
             where += f", {address}/mcp"
-        minutes, seconds = divmod(int(every.total_seconds()), 60)
-        hours, minutes = divmod(minutes, 60)
-        interval = (f"{hours}h" if hours else "") + (f"{minutes}m" if hours or minutes else "") + f"{seconds}s"
-        banner = f"Memory daemon running ({where}, interval: {interval})"
 
         def ready() -> None:
-            if show is None:
-                _announce(banner)
-            else:
+            if show is not None:
                 show(address)
+                return
+            minutes, seconds = divmod(int(every.total_seconds()), 60)
+            hours, minutes = divmod(minutes, 60)
+            interval = (f"{hours}h" if hours else "") + (f"{minutes}m" if hours or minutes else "") + f"{seconds}s"
+            _announce(f"Memory daemon running ({where}, interval: {interval})")
 
         if web is not None and not has_upkeep:
             serve_web(web, ready)
@@ -220,6 +210,16 @@ def _serve(
             return 0 if daemon.tick() else 1
         daemon.serve(ready, lambda: None if show else _announce("\nShutting down..."))
     return 0
+
+
+def _port(place: Place, any_port: bool) -> socket:
+    """Where HTTP listens: at `place`, or with `any_port` elsewhere when that is taken. Raises StorageError."""
+    try:
+        return place.listen()
+    except StorageError:
+        if not any_port:
+            raise
+    return replace(place, port=0).listen()
 
 
 def _web(

@@ -8,7 +8,7 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from itertools import chain
@@ -149,14 +149,21 @@ def import_(
         if not skip_bad:
             importing.check()
         tally = Tally()
-        try:
-            with output.progress("importing") as progress:
-                importing.run(tally, output.notice, progress)
-        except CommonplaceError:
-            if done := tally.imported + tally.updated:
-                output.notice(f"{done} memories were imported before that; import the same again to go on")
-            raise
+        with _importing(lambda: tally.imported + tally.updated, "memories") as progress:
+            importing.run(tally, output.notice, progress)
         call.answer(f"Imported {tally.imported + tally.updated} memories", **asdict(tally))
+
+
+@contextmanager
+def _importing(done: Callable[[], int], what: str) -> Iterator[Callable[[int, int], None] | None]:
+    """Show how far an import is; when it fails, say how many were `done` before that."""
+    try:
+        with output.progress("importing") as progress:
+            yield progress
+    except CommonplaceError:
+        if number := done():
+            output.notice(f"{number} {what} were imported before that; import the same again to go on")
+        raise
 
 
 @contextmanager
@@ -196,44 +203,54 @@ def _seekable(stream: BinaryIO, home: Path) -> Iterator[BinaryIO]:
 
 def _move_in(call: Invocation, kind: str, path: str, *, project: Text, dry_run: bool, skip_bad: bool) -> None:
     """Plan moving another program's store in, report what stays behind, and unless `dry_run` carry the plan out."""
-    from commonplace.transfer import moving
-
-    place = Path(path).expanduser()
     with call.memory(watch=True) as memory:
         if kind == "graph-jsonl":
+            from commonplace.transfer.moving import plan_graph
+
             lines = _read_graph(path)
-            return _carry_out(call, moving.plan_graph(_graph(memory, path), lines), dry_run, _counted(lines)[0])
-        home, folder = memory.home.resolve(), place.resolve()
-        if home.is_relative_to(folder) and not any(part.startswith(".") for part in home.relative_to(folder).parts):
-            raise Failure(f"{place} holds the memory home itself: {memory.home}")
-        if kind == "agent-memory":
-            plan = moving.plan_agent_memory(memory, place, skip_bad=skip_bad)
-        elif kind == "memory-bank":
-            plan = _plan_banks(memory, place)
-        elif kind == "mirror":
-            plan = moving.plan_mirror(memory, place)
-        elif kind in _EXPORTS:
-            from commonplace.transfer.exports import plan_export
-
-            plan = plan_export(memory, kind, place, project or memory.default_project)
+            plan, said = plan_graph(_graph(memory, path), lines), _counted(lines)[0]
         else:
-            plan = moving.plan_vault(memory, place, project or memory.default_project)
-        for name, why in plan.skipped:
-            output.notice(flat(f"skipped {name}: {why}"))
-        number = plan.count("import") + plan.count("update")
-        what = "entries" if kind == "agent-memory" else "memories and conversations" if kind in _EXPORTS else "files"
-        said = f"{number} {what} ({plan.unchanged} were there, {len(plan.skipped)} skipped)"
-        _carry_out(call, plan, dry_run, said)
+            plan = _plan(memory, kind, Path(path).expanduser(), project or memory.default_project, skip_bad=skip_bad)
+            for name, why in plan.skipped:
+                output.notice(flat(f"skipped {name}: {why}"))
+            number = plan.count("import") + plan.count("update")
+            what = "memories and conversations" if kind in _EXPORTS else "files"
+            what = "entries" if kind == "agent-memory" else what
+            said = f"{number} {what} ({plan.unchanged} were there, {len(plan.skipped)} skipped)"
+        if dry_run and not call.json:
+            for line in plan.lines():
+                output.text(flat(line))
+        if not dry_run:
+            with _importing(lambda: plan.done, f"of {len(plan.items)}") as progress:
+                plan.carry_out(progress)
+        counts = {"imported": plan.count("import"), "updated": plan.count("update")}
+        counts |= {"unchanged": plan.unchanged, "skipped": len(plan.skipped)}
+        call.answer(f"{'Would import' if dry_run else 'Imported'} {said}", **counts)
 
 
-def _plan_banks(memory: Memory, place: Path) -> MovePlan:
-    """Plan a folder of banks. A plain folder of Markdown files, such as a repository's `memory-bank/`, is the bank
-    of its repository, else of a project of its name, as the tools would find it."""
-    from commonplace.faces.bank.bank import is_bank_id, repository_id
-    from commonplace.faces.bank.repository import find_repository
+def _plan(memory: Memory, kind: str, place: Path, project: str, *, skip_bad: bool) -> MovePlan:
+    """What moving in the store at `place` does. Raises Failure when the memory itself lies there."""
     from commonplace.transfer import moving
 
+    home, folder = memory.home.resolve(), place.resolve()
+    if home.is_relative_to(folder) and not any(part.startswith(".") for part in home.relative_to(folder).parts):
+        raise Failure(f"{place} holds the memory home itself: {memory.home}")
+    if kind in _EXPORTS:
+        from commonplace.transfer.exports import plan_export
+
+        return plan_export(memory, kind, place, project)
+    if kind == "agent-memory":
+        return moving.plan_agent_memory(memory, place, skip_bad=skip_bad)
+    if kind == "mirror":
+        return moving.plan_mirror(memory, place)
+    if kind == "basic-memory":
+        return moving.plan_vault(memory, place, project)
+    from commonplace.faces.bank.bank import is_bank_id, repository_id
+    from commonplace.faces.bank.repository import find_repository
+
     def named(folder: Path) -> tuple[str, str]:
+        """A plain folder of Markdown files, such as a repository's `memory-bank/`, is the bank of its repository, else
+        of a project of its name, as the tools would find it."""
         found = find_repository(str(folder))
         if found is not None:
             return "code", repository_id(found.name)
@@ -242,24 +259,6 @@ def _plan_banks(memory: Memory, place: Path) -> MovePlan:
         return "projects", repository_id((folder.parent if is_plain else folder).name)
 
     return moving.plan_banks(memory, place, named, is_bank_id)
-
-
-def _carry_out(call: Invocation, plan: MovePlan, dry_run: bool, said: str) -> None:
-    if dry_run and not call.json:
-        for line in plan.lines():
-            output.text(flat(line))
-    if not dry_run:
-        try:
-            with output.progress("importing") as progress:
-                plan.carry_out(progress)
-        except CommonplaceError:
-            if plan.done:
-                said = f"{plan.done} of {len(plan.items)} were imported before that; import the same again to go on"
-                output.notice(said)
-            raise
-    counts = {"imported": plan.count("import"), "updated": plan.count("update")}
-    counts |= {"unchanged": plan.unchanged, "skipped": len(plan.skipped)}
-    call.answer(f"{'Would import' if dry_run else 'Imported'} {said}", **counts)
 
 
 graph = group("graph", "exchange_commands", "show export import",
@@ -280,9 +279,8 @@ def graph_show(call: Invocation, *words: str) -> None:
             every = graph.keys()
             found = [each for each in every if each.name.casefold() == name.casefold()]
         if not found:
-            known = near(name, (each.name for each in every))
-            hint = f"Did you mean {' or '.join(known)}?" if known else ""
-            raise Failure(f"no such entity: {name}", "not_found", hint)
+            guesses = near(name, (each.name for each in every))
+            raise Failure(f"no such entity: {name}", "not_found", guesses=guesses)
         entity, said = found[0], graph.observations(found[:1])[0]
         edges = [each for each in graph.relations({entity.name}) if entity.name in (each.source, each.target)]
     lines = [f"{entity.name} ({entity.type})", *(f"- {each}" for each in said)]

@@ -148,11 +148,9 @@ def _row(client: Client, act: Callable[[Client], dict[str, Any]]) -> dict[str, A
 def _globals(call: Invocation) -> list[str]:
     """The options that name this memory, if it is not the usual one: clients do not hand our environment on."""
     home = call.home or os.environ.get("MEMORY_HOME")
-    config = ["--config", os.path.abspath(os.path.expanduser(call.config))] if call.config else []
-    agent = ["--agent", call.agent] if call.agent else []
     if home and not is_database(home):
         home = os.path.abspath(os.path.expanduser(home))
-    return (["--home", home] if home else []) + config + agent
+    return (["--home", home] if home else []) + call.options
 
 
 def _chosen(

@@ -53,6 +53,12 @@ class Invocation:
                 raise InvalidInput(f'invalid agent "{name}"', hint)
         return name and name.lower()
 
+    @property
+    def options(self) -> list[str]:
+        """`--config` and `--agent` as they were given, for a command line that is run from elsewhere."""
+        config = ["--config", os.path.abspath(os.path.expanduser(self.config))] if self.config else []
+        return config + (["--agent", self.agent] if self.agent else [])
+
     @cached_property
     def settings(self) -> Settings:
         """The settings of the home, read once. Raises ConfigError."""

@@ -24,20 +24,10 @@ _namespace_option = option("--namespace", metavar="NAME", default=DEFAULT_NAMESP
 @contextmanager
 def _entries(call: Invocation) -> Iterator[Entries]:
     """The entries, where the kv tools have them."""
-    folder = presets.json_folder()
-    with call.memory() as memory:
-        if folder is None:
-            from commonplace.engine.entries import NoteEntries
+    from commonplace.engine.entries import NoteEntries
 
-            yield NoteEntries(memory)
-            return
-        from commonplace.engine.json_entries import JsonEntryFolder
-
-        place = JsonEntryFolder(folder)
-        try:
-            yield place.entries(memory)
-        finally:
-            place.fold()
+    with call.memory() as memory, presets.json_entries(presets.json_folder()) as in_files:
+        yield in_files(memory) if in_files else NoteEntries(memory)
 
 
 @contextmanager
@@ -49,8 +39,8 @@ def _guessing(entries: Entries, key: str, namespace: str) -> Iterator[None]:
     try:
         yield
     except NoEntry as error:
-        found = near(key, (each.key for each in entries.search("", namespace, _EVERY, 0)[0]))
-        raise Failure(str(error), error.code, f"Did you mean {' or '.join(found)}?" if found else "") from None
+        guesses = near(key, (each.key for each in entries.search("", namespace, _EVERY, 0)[0]))
+        raise Failure(str(error), error.code, guesses=guesses) from None
 
 
 @command("get", "KEY", keys=("namespace", "key", "value"), example="memory kv get editor")

@@ -43,6 +43,18 @@ Links:  [{links}]
 Access: {access_count}
 Created: {created_at}
 Updated: {updated_at}"""
+_NOTE_KEYS = ("id", "title", "type", "project", "path", "permalink", "checksum")
+_NOTE = """\
+ID:      {id}
+Title:   {title}
+Type:    {type}
+Path:    {place}
+Link:    {permalink}
+Tags:    [{tags}]
+Created: {created_at}
+Updated: {updated_at}
+
+{content}"""
 
 
 _CATEGORIES = f"One of {', '.join(CATEGORIES)}."
@@ -136,17 +148,20 @@ def read(call: Invocation, *refs: str, as_of: Text) -> None:
         infos = [any_note(memory, ref) for ref in refs]
         if (moment := as_of_moment(memory, as_of)) is not None:
             infos = [memory.version_at(each, moment) for each in infos]
-        texts, rows = [], []
+        texts, rows, zone = [], [], memory.settings.zone
         for info in infos:
             if info.project in MEMORY_PROJECTS:
                 row = read_record(memory, info)
                 rows.append({"memory": row, "provenance": info.provenance.row()})
-                texts.append("" if call.json else _block(row, memory.settings.zone))
+                texts.append("" if call.json else _block(row, zone))
             else:
                 note = memory.read(info)
-                row, text = _shown_note(note, memory.settings.zone)
+                row = {key: getattr(note, key) for key in _NOTE_KEYS} | {"tags": list(note.tags)}
+                times = {"created_at": note.created, "updated_at": note.changed}
+                row |= {"content": note.content, **{key: stamp(time) for key, time in times.items()}}
                 rows.append({"note": row, "provenance": note.provenance.row()})
-                texts.append(text)
+                shown = row | {key: _local(time, zone) for key, time in times.items()}
+                texts.append(_NOTE.format_map(shown | {"place": place_of(note), "tags": " ".join(note.tags)}))
         call.answer_each(texts, rows, "\n\n")
 
 
@@ -174,17 +189,6 @@ def any_note(memory: Memory, ref: str) -> NoteInfo:
 def place_of(info: Note | NoteInfo) -> str:
     """`project/path`, as `log` shows it."""
     return f"{info.project}/{info.path}"
-
-
-def _shown_note(note: Note, zone: tzinfo | None) -> tuple[dict[str, Any], str]:
-    """A note of another project in JSON, and the text of `read` for it."""
-    row = {key: getattr(note, key) for key in ("id", "title", "type", "project", "path", "permalink", "checksum")}
-    row |= {"tags": list(note.tags), "content": note.content}
-    rows = {"ID": note.id, "Title": note.title, "Type": note.type, "Path": place_of(note), "Link": note.permalink,
-            "Tags": f"[{' '.join(note.tags)}]", "Created": _local(note.created, zone),
-            "Updated": _local(note.changed, zone)}  # fmt: skip
-    text = "\n".join([*(f"{name + ':':<9}{value}" for name, value in rows.items()), "", note.content])
-    return row | {"created_at": stamp(note.created), "updated_at": stamp(note.changed)}, text
 
 
 def _block(row: dict[str, Any], zone: tzinfo | None) -> str:

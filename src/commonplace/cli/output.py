@@ -25,10 +25,10 @@ _STYLES = {"head": "1", "id": "33", "kind": "36", "dim": "2", "error": "31;1"}
 
 
 class Failure(CommonplaceError):
-    """An error already worded for the command; `code` as in contract 000b, 8."""
+    """An error already worded for the command; `code` as in contract 000b, 8. `guesses`: what may have been meant."""
 
-    def __init__(self, message: str, code: str = "invalid", hint: str = ""):
-        super().__init__(message, hint)
+    def __init__(self, message: str, code: str = "invalid", hint: str = "", guesses: Sequence[str] = ()):
+        super().__init__(message, f"Did you mean {' or '.join(guesses)}?" if guesses else hint)
         self.code = code
 
 

@@ -10,6 +10,7 @@ import json
 import os
 import re
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from commonplace.errors import ConfigError
 from commonplace.note.model import BUILT_IN_PROJECTS
 
 if TYPE_CHECKING:
+    from commonplace.faces.kv import JsonFolder
     from commonplace.faces.notes.vault import Vault
 
 
@@ -111,6 +113,15 @@ def _basic_memory_config(environ: Mapping[str, str]) -> dict[str, Any]:
 def json_folder(environ: Mapping[str, str] = os.environ) -> str | None:
     """The folder of JSON files for key-value entries whatever tools are served (contract 004, 7); None: notes."""
     return environ.get("AGENT_MEMORY_PATH") or None
+
+
+def json_entries(folder: str | None) -> AbstractContextManager[JsonFolder | None]:
+    """The folder of JSON files with the key-value entries, if there is one; closed at the end."""
+    if folder is None:
+        return nullcontext()
+    from commonplace.faces.kv import JsonFolder
+
+    return closing(JsonFolder(folder))
 
 
 _NOT_IN_NAMES = re.compile(r"[^\w .\-]+")

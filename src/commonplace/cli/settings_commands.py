@@ -8,8 +8,6 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from commonplace import config as settings_file
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import Failure
@@ -26,6 +24,7 @@ if TYPE_CHECKING:
 
 _KEYS = ("key", "value", "default", "set", "meaning")
 _ROW = "{:<32} {:<24} {}"
+_SETTINGS = lambda _: [f"{each.name}\t{each.meaning}" for each in keys() if "{" not in each.name]
 
 config = group("config", "settings_commands", "get set unset list", "Show and change the settings in config.yaml.")
 
@@ -39,10 +38,6 @@ def _key(name: str) -> ConfigKey:
     if name.startswith("projects."):
         raise Failure("projects are added and removed by memory project")
     raise Failure(f'unknown setting "{name}"', hint=choices(name, [each.name for each in keys()], "Settings"))
-
-
-def _offered(_: object) -> list[str]:
-    return [f"{each.name}\t{each.meaning}" for each in keys() if "{" not in each.name]
 
 
 def _settings(call: Invocation) -> Settings:
@@ -79,14 +74,14 @@ def _shown(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else "" if value is None else str(value)
 
 
-@command("get", "KEY", keys=_KEYS, complete=_offered, example="memory config get daemon.interval")
+@command("get", "KEY", keys=_KEYS, complete=_SETTINGS, example="memory config get daemon.interval")
 def config_get(call: Invocation, name: str) -> None:
     """Print the value of a setting: what config.yaml says, else the default."""
     row = _row(_settings(call).file, _key(name))
     call.answer(_shown(row["value"]), **row)
 
 
-@command("set", "KEY", "VALUE...", keys=_KEYS, complete=_offered, example="memory config set timezone Asia/Shanghai")
+@command("set", "KEY", "VALUE...", keys=_KEYS, complete=_SETTINGS, example="memory config set timezone Asia/Shanghai")
 def config_set(call: Invocation, name: str, *words: str) -> None:
     """Write a setting into config.yaml, whose other lines, comments and order stay.
 
@@ -97,7 +92,7 @@ def config_set(call: Invocation, name: str, *words: str) -> None:
     _write(call, key, _value(" ".join(words), key.default))
 
 
-@command("unset", "KEY", keys=_KEYS, complete=_offered, example="memory config unset timezone")
+@command("unset", "KEY", keys=_KEYS, complete=_SETTINGS, example="memory config unset timezone")
 def config_unset(call: Invocation, name: str) -> None:
     """Take a setting out of config.yaml: the default holds again."""
     _write(call, _key(name), None)
@@ -137,8 +132,7 @@ project = group("project", "settings_commands", "add list remove default",
                 "Add folders of notes or graph files as projects, list them, take them off the list.")  # fmt: skip
 
 
-def _removable(context: click.Context) -> list[str]:
-    return [each for each in stored(context, "project") if each not in BUILT_IN_PROJECTS]
+_REMOVABLE = lambda context: [each for each in stored(context, "project") if each not in BUILT_IN_PROJECTS]
 
 
 def _rows(memory: Memory, *projects: Project) -> list[dict[str, Any]]:
@@ -196,7 +190,7 @@ def project_list(call: Invocation) -> None:
         call.table(head, cells if call.on_terminal else [head, *cells], form="{:<12} {:>6} {}")
 
 
-@command("remove", "NAME", keys={"project": _PROJECT_KEYS}, complete=_removable,
+@command("remove", "NAME", keys={"project": _PROJECT_KEYS}, complete=_REMOVABLE,
          example="memory project remove work")  # fmt: skip
 def project_remove(call: Invocation, name: str) -> None:
     """Take a project off the list. Its files stay."""

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Callable
-from contextlib import AbstractContextManager, closing, nullcontext, suppress
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from commonplace.engine import Memory
     from commonplace.engine.graph_verbs import Graph
     from commonplace.faces.agent.session import Batch
-    from commonplace.faces.kv import JsonFolder
 
 
 def _toolsets(_: object) -> tuple[str, ...]:
@@ -89,18 +88,9 @@ def mcp(call: Invocation, *, tools: Text, as_: Text, project: Text, graph_file: 
 
         return open_memory(agent=agent, projects=projects, config=settings, face="mcp", serving=True)
 
-    with _entries(folder) as entries:
+    with presets.json_entries(folder) as entries:
         served = registry(chosen.tools, settings, Hooks.configured(), chosen.like, entries, _graphs(file), chosen.vault)
         return run_stdio(opened, served, name=chosen.name, version=__version__, agent=agent, clients=settings.agents)
-
-
-def _entries(folder: str | None) -> AbstractContextManager[JsonFolder | None]:
-    """The folder of JSON files with the key-value entries, if there is one; closed at the end."""
-    if folder is None:
-        return nullcontext()
-    from commonplace.faces.kv import JsonFolder
-
-    return closing(JsonFolder(folder))
 
 
 def _graphs(file: Path | None) -> Callable[[Memory, str], Graph] | None:
@@ -136,9 +126,8 @@ def call(run: Invocation, tool: str, given: str = "{}", *, tools: Text) -> int:
     names = expand(split_list(tools) or TOOLSETS)
     having = [name for name in names if tool in TOOLS[name].split()]
     if not having:
-        known = near(tool, (each for name in names for each in TOOLS[name].split()))
-        hint = f"Did you mean {' or '.join(known)}?" if known else ""
-        raise Failure(f"tool not found: {tool}", "not_found", hint)
+        guesses = near(tool, (each for name in names for each in TOOLS[name].split()))
+        raise Failure(f"tool not found: {tool}", "not_found", guesses=guesses)
     if len(having) > 1:
         raise Failure(f"tool {tool} is in several toolsets: {', '.join(having)}; choose one with --tools")
     file = presets.graph_file(settings.graph_file) if having == ["graph"] else None
@@ -147,7 +136,7 @@ def call(run: Invocation, tool: str, given: str = "{}", *, tools: Text) -> int:
         arguments = json.loads(text_from((given,)))
     except (ValueError, RecursionError) as error:
         raise Failure(f"parse arguments: {error}") from None
-    with run.memory(presets.graph_project(file, settings.projects)) as memory, _entries(folder) as entries:
+    with run.memory(presets.graph_project(file, settings.projects)) as memory, presets.json_entries(folder) as entries:
         found = registry(having, settings, Hooks.configured(), entries=entries, graphs=_graphs(file))
         reply = found.call(memory, tool, arguments)
     if run.json or not reply.is_error:

@@ -48,17 +48,14 @@ class HookDialect(NamedTuple):
     foreign: tuple[str, ...] = ("hookEventName", "sessionId", "conversation_id", "workspace_roots")
 
 
-def _claude_reply(name: str, text: str) -> dict[str, Any]:
-    return {"hookSpecificOutput": {"hookEventName": name, "additionalContext": text}}
-
-
+_CLAUDE_REPLY = lambda name, text: {"hookSpecificOutput": {"hookEventName": name, "additionalContext": text}}
 _CLAUDE = {"SessionStart": START, "UserPromptSubmit": PROMPT, "PreCompact": CHECKPOINT, "SessionEnd": END}
 CLIENTS = {
-    "claude-code": HookDialect("claude-code", "claude", _CLAUDE, _claude_reply),
-    "codex": HookDialect("codex-mcp-client", "codex", _CLAUDE, _claude_reply),
+    "claude-code": HookDialect("claude-code", "claude", _CLAUDE, _CLAUDE_REPLY),
+    "codex": HookDialect("codex-mcp-client", "codex", _CLAUDE, _CLAUDE_REPLY),
     "gemini-cli": HookDialect(
         "gemini-cli-mcp-client", "gemini",
-        {"SessionStart": START, "BeforeAgent": PROMPT, "PreCompress": CHECKPOINT, "SessionEnd": END}, _claude_reply,
+        {"SessionStart": START, "BeforeAgent": PROMPT, "PreCompress": CHECKPOINT, "SessionEnd": END}, _CLAUDE_REPLY,
     ),
     "cursor": HookDialect(
         "cursor-vscode", "cursor",

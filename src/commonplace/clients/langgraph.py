@@ -61,15 +61,14 @@ class CommonplaceStore(BaseStore):
         """Run the operations; the results are in their order."""
         results: list[Any] = []
         puts: dict[tuple[tuple[str, ...], str], PutOp] = {}
+        reads: dict[type, Any] = {GetOp: self._get, SearchOp: self._search, ListNamespacesOp: self._namespaces}
         for op in ops:
             validate_op_namespace(op)
             if isinstance(op, PutOp):
                 puts[op.namespace, op.key] = op
                 results.append(None)
-            elif isinstance(op, GetOp):
-                results.append(self._get(op))
             else:
-                results.append(self._search(op) if isinstance(op, SearchOp) else self._namespaces(op))
+                results.append(reads[type(op)](op))
         self._put(puts)
         return results
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import deque
 from hashlib import sha256
+from pathlib import PurePath
 from typing import Any
 
 try:
@@ -78,28 +80,25 @@ class CommonplaceSession(SessionABC):
             ) from None
 
     def _items(self, limit: int | None) -> list[Any]:
-        parts: list[list[Any]] = []
-        count = 0
+        items: deque[Any] = deque()
         for info in reversed(self._notes()):
-            if limit is not None and count >= limit:
+            if limit is not None and len(items) >= limit:
                 break
-            parts.append(self._read(info))
-            count += len(parts[-1])
-        items = [item for part in reversed(parts) for item in part]
-        return items if limit is None else items[max(0, len(items) - limit) :]
+            items.extendleft(reversed(self._read(info)))
+        return list(items)[max(0, len(items) - limit) if limit is not None else 0 :]
 
     def _add(self, items: list[Any]) -> None:
         for _ in range(_TRIES):
             there = self._notes()
-            number = int(there[-1].path[len(self._folder) + 1 :].partition(".")[0]) + 1 if there else 1
+            number = int(PurePath(there[-1].path).stem) + 1 if there else 1
             try:
-                self._memory.write(self._draft(number, items))
+                self._memory.write(self._draft(f"{number:08}", items))
                 return
             except Exists:  # another program added at the same time
                 continue
         raise InvalidInput(f"session {self.session_id} is written by too many programs at once; add the items again")
 
-    def _draft(self, number: int, items: list[Any]) -> Draft:
+    def _draft(self, title: str, items: list[Any]) -> Draft:
         try:
             lines = [json.dumps(each, ensure_ascii=False) for each in items]
         except (TypeError, ValueError) as error:
@@ -107,7 +106,7 @@ class CommonplaceSession(SessionABC):
         if any(line.encode("utf-8", "ignore").decode() != line for line in lines):  # half of a surrogate pair
             lines = [json.dumps(each) for each in items]
         text = _OPENING + "\n".join(lines) + _CLOSING
-        return Draft(text, TRACE_PROJECT, folder=self._folder, title=f"{number:08}", type="transcript",
+        return Draft(text, TRACE_PROJECT, folder=self._folder, title=title, type="transcript",
                      metadata={"session_id": self.session_id})  # fmt: skip
 
     def _pop(self) -> Any | None:
@@ -118,8 +117,8 @@ class CommonplaceSession(SessionABC):
         items = self._read(last)
         item = items.pop() if items else None
         if items:
-            number = int(last.path[len(self._folder) + 1 :].partition(".")[0])
-            self._memory.store(self._draft(number, items), overwrite=True, checksum=last.checksum)
+            draft = self._draft(PurePath(last.path).stem, items)
+            self._memory.store(draft, overwrite=True, checksum=last.checksum)
         else:
             self._memory.delete((last.project, last.path))
         return item

@@ -37,7 +37,7 @@ from commonplace.errors import CommonplaceError, ConfigError, StorageError
 from commonplace.faces.tool import Registry
 from commonplace.serve.auth import ROLES, Access, Budgets, Space, StoredToken, least_scope, may_use
 from commonplace.serve.mcp import Handlers, ServerIdentity, agent_of, client_text, server_of
-from commonplace.serve.metrics import Health, HomeState, Metrics
+from commonplace.serve.metrics import HomeState, Metrics, health_routes
 from commonplace.serve.middleware import BODY_SECONDS, CALL, TOKEN, HostAndOrigin, RequestLog, RequestRefused, in_time
 from commonplace.serve.rpc import LIMIT
 from commonplace.serve.turns import InternalError, Stopping
@@ -252,7 +252,7 @@ class HttpServer:
             routes=[
                 Route("/mcp", endpoint, methods=["POST", "OPTIONS"]),
                 Route("/s/{space}/mcp", endpoint, methods=["POST", "OPTIONS"]),
-                *Health(self.metrics, self.stopping.is_set, state, self.admitted).routes(),
+                *health_routes(self.metrics, self.stopping.is_set, state, self.admitted),
                 *routes,
             ],
             middleware=[

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,20 +13,16 @@ from commonplace.anthropic import MemoryTool
 from contract.home_kinds import prepared
 from contract.memory_tool import shape
 from contract.tables import tables
-from serve.process import SECONDS, connected, environment
+from serve.process import connected, run_memory
 
 TABLES = tables("memory_history")
 
 FILES = {
     "a.md": "\ufeff---\ntitle: [broken\n---\none\r\ntwo\rthree\u2028\n\n".encode(),
-    "bytes.bin": b"caf\xe9\0\xff",
-    "empty.md": b"",
-    "folder/b.md": b"- [fact] zebra #t\n- knows [[a]]\n",
-    "folder/.hidden": b"hidden\n",
-    "folder/deep/er/c.md": b"no final newline",
-    "folder/node_modules/d.js": b"d\n",
-    "folder/bytes.bin": b"\xfe\xff",
-}
+    "bytes.bin": b"caf\xe9\0\xff", "empty.md": b"", "folder/b.md": b"- [fact] zebra #t\n- knows [[a]]\n",
+    "folder/.hidden": b"hidden\n", "folder/deep/er/c.md": b"no final newline",
+    "folder/node_modules/d.js": b"d\n", "folder/bytes.bin": b"\xfe\xff",
+}  # fmt: skip
 CHANGES = TABLES["changes"]
 
 
@@ -130,14 +124,12 @@ def test_undo_by_another_process_is_seen_by_a_running_server_at_once(tmp_path):
     root = filled(prepared(tmp_path / "home"))
     before = shape(root)
     view = {"command": "view", "path": "/memories/folder/b.md"}
-    undo = [sys.executable, "-m", "commonplace", "undo", "--home", str(tmp_path / "home")]
     with connected(tmp_path / "home") as server:
         shown = server.text("memory", view)
         server.text("memory", CHANGES["delete a folder"])
         assert server.call("memory", view)["isError"]
         assert server.call("search_notes", {"query": "zebra", "project": "memories"})["structuredContent"]["total"] == 0
-        ran = subprocess.run(undo, env=environment(tmp_path), capture_output=True, timeout=SECONDS)
-        assert ran.returncode == 0, ran.stderr.decode()
+        run_memory(tmp_path / "home", "undo")
         assert server.text("memory", view) == shown
         found = server.call("search_notes", {"query": "zebra", "project": "memories"})["structuredContent"]["results"]
         assert [hit["file_path"] for hit in found] == ["folder/b.md"]

@@ -80,12 +80,9 @@ def test_a_folder_that_cannot_be_a_project_is_refused_with_the_reason(desk, tmp_
     (tmp_path / "file").write_text("x")
     desk("create_memory_project", project_name="work", project_path=str(tmp_path / "around/work"))
     places = {
-        "HOME": user,
-        "MEMORY": desk.memory.home,
-        "FILE": tmp_path / "file",
-        "WORK": tmp_path / "around/work",
+        "HOME": user, "MEMORY": desk.memory.home, "FILE": tmp_path / "file", "WORK": tmp_path / "around/work",
         "BASE": tmp_path / "around",
-    }
+    }  # fmt: skip
     given = re.sub(r"^[A-Z]+", lambda match: str(places[match[0]]), folder)
     text = desk.refused("create_memory_project", "project_refused", project_name="new", project_path=given)
     assert text.startswith(f"Cannot use {given} as a project: ")

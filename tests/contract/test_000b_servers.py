@@ -51,42 +51,22 @@ def index_of(home: Path, query: str) -> list[tuple[Any, ...]]:
 
 @pytest.mark.slow
 def test_two_servers_write_and_edit_a_hundred_notes_each(home: Path, servers: list[Server]) -> None:
-    written = both(
-        servers,
-        [
-            [
-                (
-                    "write_note",
-                    {
-                        "title": f"Note {who} {n}",
-                        "directory": "shared",
-                        "content": f"- [fact] by {who} {n} #t\n- next [[Note {who} {n + 1}]]\n",
-                    },
-                )
-                for n in range(COUNT)
-            ]
-            for who in "ab"
-        ],
-    )
-    assert not [each for own in written for each in own if each["isError"]]
-    edited = both(
-        servers,
-        [
-            [
-                (
-                    "edit_note",
-                    {
-                        "identifier": f"notes/shared/note-{who}-{n}",
-                        "operation": "append",
-                        "content": f"- [more] {who} {n}\n",
-                    },
-                )
-                for n in range(COUNT)
-            ]
-            for who in "ba"  # each the other's notes
-        ],
-    )
-    assert not [each for own in edited for each in own if each["isError"]]
+    notes = {
+        who: [(f"Note {who} {n}", f"- [fact] by {who} {n} #t\n- next [[Note {who} {n + 1}]]\n") for n in range(COUNT)]
+        for who in "ab"
+    }
+    creations = [
+        [("write_note", {"title": title, "directory": "shared", "content": text}) for title, text in own]
+        for own in notes.values()
+    ]
+    append = {"operation": "append"}
+    edits = [
+        [("edit_note", append | {"identifier": f"notes/shared/note-{who}-{n}", "content": f"- [more] {who} {n}\n"})
+         for n in range(COUNT)]
+        for who in "ba"  # each the other's notes
+    ]  # fmt: skip
+    written, edited = both(servers, creations), both(servers, edits)
+    assert not [each for results in (written, edited) for own in results for each in own if each["isError"]]
     files = {f"shared/{path}": data for path, data in texts(home / "notes/shared").items()}
     acknowledged = {
         each["structuredContent"]["file_path"]: each["structuredContent"]["checksum"] for own in edited for each in own
@@ -95,10 +75,7 @@ def test_two_servers_write_and_edit_a_hundred_notes_each(home: Path, servers: li
     assert len(files) == 2 * COUNT
     for path, data in files.items():
         who, number = re.fullmatch(r"shared/Note (\w) (\d+)\.md", path).groups()
-        assert data.endswith(
-            f"- [fact] by {who} {number} #t\n- next [[Note {who} {int(number) + 1}]]\n"
-            f"- [more] {who} {number}\n".encode()
-        )
+        assert data.endswith(f"{notes[who][int(number)][1]}- [more] {who} {number}\n".encode())
     rows = index_of(home, "select path, permalink, id from note where path like 'shared/%'")
     assert sorted(path for path, _, _ in rows) == sorted(files)
     assert len({permalink for _, permalink, _ in rows}) == len({id for _, _, id in rows}) == 2 * COUNT
@@ -106,14 +83,10 @@ def test_two_servers_write_and_edit_a_hundred_notes_each(home: Path, servers: li
         found = server.data("search_notes", categories=["more"], page_size=100)
         assert found["total"] == 2 * COUNT
         (context,) = server.data("build_context", url="notes/shared/note-a-7")["results"]
-        assert [(each["category"], each["content"]) for each in context["observations"]] == [
-            ("fact", "by a 7 #t"),
-            ("more", "a 7"),
-        ]
-        assert sorted((each["direction"], each["target"]) for each in context["relations"]) == [
-            ("in", "Note a 6"),
-            ("out", "Note a 8"),
-        ]
+        facts = [(each["category"], each["content"]) for each in context["observations"]]
+        assert facts == [("fact", "by a 7 #t"), ("more", "a 7")]
+        links = sorted((each["direction"], each["target"]) for each in context["relations"])
+        assert links == [("in", "Note a 6"), ("out", "Note a 8")]
     links = "select count(*), count(distinct note || target) from link where target like 'Note %'"
     assert index_of(home, links) == [(2 * COUNT, 2 * COUNT)]
     with open_memory(home, watch=False) as memory:
@@ -128,16 +101,9 @@ def test_two_servers_write_and_edit_a_hundred_notes_each(home: Path, servers: li
 
 def test_two_servers_edit_the_same_note(home: Path, servers: list[Server]) -> None:
     servers[0].data("write_note", title="Shared", content="start\n")
-    edited = both(
-        servers,
-        [
-            [
-                ("edit_note", {"identifier": "Shared", "operation": "append", "content": f"- [{who}] {n}\n"})
-                for n in range(50)
-            ]
-            for who in "ab"
-        ],
-    )
+    shared = {"identifier": "Shared", "operation": "append"}
+    calls = [[("edit_note", shared | {"content": f"- [{who}] {n}\n"}) for n in range(50)] for who in "ab"]
+    edited = both(servers, calls)
     assert not [each for own in edited for each in own if each["isError"]]
     lines = (home / "notes/Shared.md").read_text().splitlines()
     for who in "ab":

@@ -24,49 +24,23 @@ def at(text: str) -> datetime:
     return datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 
+def ago(**span: int) -> datetime:
+    return NOW - timedelta(**span)
+
+
 FRAMES = {
-    "45min": NOW - timedelta(minutes=45),
-    "90 minutes": NOW - timedelta(minutes=90),
-    "5m": NOW - timedelta(minutes=5),
-    "2h": NOW - timedelta(hours=2),
-    "2 hours": NOW - timedelta(hours=2),
-    "1 HOUR": NOW - timedelta(hours=1),
-    "7d": NOW - timedelta(days=7),
-    "3 days ago": NOW - timedelta(days=3),
-    "1 day": NOW - timedelta(days=1),
-    "2w": NOW - timedelta(weeks=2),
-    "2 Weeks": NOW - timedelta(weeks=2),
-    "1mo": NOW - timedelta(days=30),
-    "2 months": NOW - timedelta(days=60),
-    "3y": NOW - timedelta(days=3 * 365),
-    "10 years": NOW - timedelta(days=3650),
-    "today": at("2026-03-11"),
-    "Yesterday": at("2026-03-10"),
-    "this week": at("2026-03-09"),
-    "last week": at("2026-03-02"),
-    "last month": at("2026-02-01"),
-    "2025-11-01": at("2025-11-01"),
-    "2025-11-01T10:00": at("2025-11-01T10:00"),
-    "2025-11-01T10:00Z": at("2025-11-01T10:00"),
-    "2025-11-01T10:00+08:00": at("2025-11-01T02:00"),
-    "2小时": NOW - timedelta(hours=2),
-    "3天": NOW - timedelta(days=3),
-    "1周": NOW - timedelta(weeks=1),
-    "今天": at("2026-03-11"),
-    "昨天": at("2026-03-10"),
-    "本周": at("2026-03-09"),
-    "上周": at("2026-03-02"),
-    "this month": at("2026-03-01"),
-    "本月": at("2026-03-01"),
-    "上个月": at("2026-02-01"),
-    "last 3 days": NOW - timedelta(days=3),
-    "the past week": NOW - timedelta(weeks=1),
-    "a week": NOW - timedelta(weeks=1),
-    "an hour ago": NOW - timedelta(hours=1),
-    "最近3天": NOW - timedelta(days=3),
-    "一周": NOW - timedelta(weeks=1),
-    "两个月": NOW - timedelta(days=60),
-}
+    "45min": ago(minutes=45), "90 minutes": ago(minutes=90), "5m": ago(minutes=5), "2h": ago(hours=2),
+    "2 hours": ago(hours=2), "1 HOUR": ago(hours=1), "7d": ago(days=7), "3 days ago": ago(days=3),
+    "1 day": ago(days=1), "2w": ago(weeks=2), "2 Weeks": ago(weeks=2), "1mo": ago(days=30),
+    "2 months": ago(days=60), "3y": ago(days=3 * 365), "10 years": ago(days=3650), "today": at("2026-03-11"),
+    "Yesterday": at("2026-03-10"), "this week": at("2026-03-09"), "last week": at("2026-03-02"),
+    "last month": at("2026-02-01"), "2025-11-01": at("2025-11-01"), "2025-11-01T10:00": at("2025-11-01T10:00"),
+    "2025-11-01T10:00Z": at("2025-11-01T10:00"), "2025-11-01T10:00+08:00": at("2025-11-01T02:00"),
+    "2小时": ago(hours=2), "3天": ago(days=3), "1周": ago(weeks=1), "今天": at("2026-03-11"), "昨天": at("2026-03-10"),
+    "本周": at("2026-03-09"), "上周": at("2026-03-02"), "this month": at("2026-03-01"), "本月": at("2026-03-01"),
+    "上个月": at("2026-02-01"), "last 3 days": ago(days=3), "the past week": ago(weeks=1), "a week": ago(weeks=1),
+    "an hour ago": ago(hours=1), "最近3天": ago(days=3), "一周": ago(weeks=1), "两个月": ago(days=60),
+}  # fmt: skip
 NO_FRAMES = TABLES["no_frames"]
 
 

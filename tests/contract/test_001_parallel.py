@@ -13,6 +13,7 @@ import pytest
 
 from commonplace import Draft, open_memory
 from contract.mcp_server import SECONDS, Server, environment
+from serve.process import run_memory
 
 pytestmark = pytest.mark.promise("001-17.7")
 
@@ -157,13 +158,9 @@ def test_a_server_and_commands_and_processes_at_once(home: Path, workers: list[W
     (ref,) = written(home, "shared by all")
     with open_memory(home, watch=False) as memory:
         before = memory.stats().projects["categories"]
+    program, pipe = [sys.executable, "-m", "commonplace", "--home", str(home)], subprocess.PIPE
     commands = [
-        subprocess.Popen(
-            [sys.executable, "-m", "commonplace", "--home", str(home), *argv],
-            env=environment(),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
+        subprocess.Popen([*program, *argv], env=environment(), stdout=pipe, stderr=pipe)
         for argv in (["read", ref], ["write", "from a command"], ["read", ref], ["tag", ref, "--add", "command"])
     ]
     with Server("--home", str(home)) as server:
@@ -171,13 +168,8 @@ def test_a_server_and_commands_and_processes_at_once(home: Path, workers: list[W
             worker.start("read", *[ref] * 10)
         for number in range(10):
             server.data("read_note", identifier=ref, project="categories")
-            server.data(
-                "write_note",
-                title=f"s{number}",
-                content=f"from the server {number}",
-                project="categories",
-                directory="inbox",
-            )
+            note = {"title": f"s{number}", "content": f"from the server {number}", "directory": "inbox"}
+            server.data("write_note", project="categories", **note)
         for worker in workers:
             worker.done()
         for command in commands:
@@ -188,6 +180,4 @@ def test_a_server_and_commands_and_processes_at_once(home: Path, workers: list[W
     with open_memory(home, watch=False) as memory:
         assert memory.memory_id(ref).access_count == 4 * 10 + 10 + 2
         assert memory.stats().projects["categories"] == before + 10 + 1
-    command = [sys.executable, "-m", "commonplace", "--home", str(home), "list", "--json", "--limit", "1"]
-    ran = subprocess.run(command, env=environment(), capture_output=True, check=True, timeout=SECONDS)
-    assert json.loads(ran.stdout)["total"] == before + 11
+    assert json.loads(run_memory(home, "list", "--json", "--limit", "1"))["total"] == before + 11

@@ -20,27 +20,16 @@ TABLES = tables("memory_contents")
 pytestmark = pytest.mark.promise("001-17.3")
 
 CONTENTS = {
-    "plain": "user prefers dark mode",
-    "CRLF": "one\r\ntwo\r\n",
-    "bare CR": "one\rtwo\r",
-    "edge newlines": "\n\n text \n\n\n",
-    "edge blanks": "  \t text\t  ",
-    "a rule first": "---\nnot: frontmatter\n---\nbody",
-    "rules inside": "text\n---\nmore\n---\n",
-    "dots": "...\n---\n...",
-    "only a rule": "---",
-    "emoji": "👩‍🚀 🇩🇪 e\u0301 \u200d 😀",
-    "scripts": "中文 日本語 한국어 עברית العربية ไทย",
-    "BOM": "\ufefftext",
-    "separators": "a\u2028b\u2029c\x85d\x0be\x0cf",
-    "controls": "a\x01\x1b[0m\x7f",
-    "NUL": "before\x00after",
-    "quotes": "'\"`$HOME %s {x} \\n \\",
-    "yaml": "key: [1, 2\n- : ?",
-    "many lines": "0123456789 äöü 中文\n" * 3_000,
-    "one long line": "x" * 1_000_000,
+    "plain": "user prefers dark mode", "CRLF": "one\r\ntwo\r\n", "bare CR": "one\rtwo\r",
+    "edge newlines": "\n\n text \n\n\n", "edge blanks": "  \t text\t  ",
+    "a rule first": "---\nnot: frontmatter\n---\nbody", "rules inside": "text\n---\nmore\n---\n",
+    "dots": "...\n---\n...", "only a rule": "---", "emoji": "👩‍🚀 🇩🇪 e\u0301 \u200d 😀",
+    "scripts": "中文 日本語 한국어 עברית العربية ไทย", "BOM": "\ufefftext",
+    "separators": "a\u2028b\u2029c\x85d\x0be\x0cf", "controls": "a\x01\x1b[0m\x7f", "NUL": "before\x00after",
+    "quotes": "'\"`$HOME %s {x} \\n \\", "yaml": "key: [1, 2\n- : ?",
+    "many lines": "0123456789 äöü 中文\n" * 3_000, "one long line": "x" * 1_000_000,
     "links": "[[a]] ![[b|c]] [[#d]] [[",
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("content", CONTENTS.values(), ids=CONTENTS.keys())

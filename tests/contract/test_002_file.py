@@ -21,8 +21,7 @@ from contract.graph_tools import Nodes
 from contract.home_kinds import FILE
 from contract.mcp_server import Server, environment
 from contract.tables import tables
-from contract.test_002_cases import parsed
-from contract.test_002_graph import RESOURCES, answers, entity, relation, told
+from contract.test_002_graph import RESOURCES, answers, entity, parsed, relation, told
 from contract.test_002_graph import serving as serving_notes
 
 TABLES = tables("graph_file")

@@ -1,9 +1,10 @@
-"""Contract 003, 11: what the bank tools promise beside the listed cases."""
+"""Contract 003, 11: the listed cases, what the bank tools promise beside them, and several servers on one bank."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,25 +12,16 @@ from typing import Any
 
 import pytest
 
-from commonplace import open_memory
+from commonplace import faces, open_memory
 from commonplace.faces.bank import parse_response
-from contract.memory_bank import TIME, Banks, Ground
+from contract.home_kinds import BANK
+from contract.mcp_server import Server
+from contract.memory_bank import CASES, NAMES, TIME, Banks, Ground
 
 TRAVERSAL = [
-    "../../x",
-    "/abs",
-    "..",
-    "a/../../b",
-    "x\0y",
-    "~",
-    "n" * 300,
-    ".hidden",
-    " x",
-    "a\\b",
-    "a\nb",
-    "%2e%2e/x",
+    "../../x", "/abs", "..", "a/../../b", "x\0y", "~", "n" * 300, ".hidden", " x", "a\\b", "a\nb", "%2e%2e/x",
     "a..b",
-]
+]  # fmt: skip
 
 
 @pytest.fixture
@@ -283,3 +275,85 @@ def test_parse_response_reads_all_five_forms() -> None:
     for form in (items, rows, SimpleNamespace(content=items), (items, reply), (items, None), text, reply):
         assert parse_response(form) == reply
     assert parse_response({"content": rows, "isError": False}) == reply
+
+
+@pytest.mark.promise("003-11.1", "003-11.9")
+@pytest.mark.parametrize("way", ["registry", pytest.param("mcp", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("case", CASES, ids=NAMES)
+def test_every_case(case: dict[str, Any], way: str, ground: Ground) -> None:
+    if way == "registry":
+        with open_memory(ground.home) as memory:
+            tools = faces.registry(["bank"], memory.settings)
+
+            def reply(tool: str, arguments: dict[str, Any]) -> tuple[str, bool, Any]:
+                said = tools.call(memory, tool, arguments)
+                return said.text, said.is_error, said.data
+
+            ground.run(case, reply)
+        return
+    with Server("--tools", "bank", "--home", str(ground.home), MEMORY_BANK_DEBUG="1") as server:
+
+        def result(tool: str, arguments: dict[str, Any]) -> tuple[str, bool, Any]:
+            said = server.call(tool, arguments)
+            (content,) = said["content"]
+            return content["text"], said["isError"], said["structuredContent"]
+
+        ground.run(case, result)
+        assert server.close() == 0
+
+
+APPENDS = 40
+
+
+def append(server: Server, text: str) -> None:
+    server.begin("update", bank_type="project", bank_id="p", target_file="notes/ideas.md", content=text)
+
+
+@pytest.mark.folder_home(BANK)
+@pytest.mark.promise("003-11.4")
+@pytest.mark.parametrize("homes", [("one", "one"), ("one", "two")])
+def test_two_servers_with_forty_appends_each_leave_eighty_blocks(tmp_path: Path, homes: tuple[str, str]) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    one, two = (
+        Server("--as", "memory-bank", "--home", str(tmp_path / home), MEMORY_BANK_ROOT=str(root)) for home in homes
+    )
+    with one, two:
+        for number in range(APPENDS):
+            append(one, f"one {number}")
+            append(two, f"two {number}")
+        for server in (one, two):
+            assert not any(server.receive()["result"]["isError"] for _ in range(APPENDS))
+    text = (root / "projects/p/notes/ideas.md").read_text()
+    for name in ("one", "two"):
+        assert re.findall(rf"(?<=\n\n){name} (\d+)\n", text) == [str(number) for number in range(APPENDS)]
+    assert text.count("# Project Ideas\n") == 1
+    assert len(json.loads((root / "projects/p/.bank.json").read_text())) == 4
+
+
+@pytest.mark.promise("003-11.4")
+def test_what_was_answered_is_there_after_kill_9(ground: Ground) -> None:
+    with Server("--tools", "bank", "--home", str(ground.home)) as server:
+        append(server, "still here")
+        assert not server.receive()["result"]["isError"]
+        server.process.kill()
+        server.process.wait(60)
+    assert (ground.banks / "projects/p/notes/ideas.md").read_text().endswith("\n\nstill here\n")
+    assert [each.name for each in ground.banks.rglob(".tmp-*")] == []
+
+
+@pytest.mark.promise("003-11.9")
+def test_stdout_holds_json_rpc_only_with_debug_logging_on(ground: Ground) -> None:
+    (ground.home / "config.yaml").write_text("bank:\n  debug: true\n")
+    with Server("--tools", "bank", "--home", str(ground.home)) as server:
+        assert "instructions" not in server.hello
+        assert list(server.hello["capabilities"]) == ["tools"]
+        listed = server.ask("tools/list")["result"]["tools"]
+        assert [each["name"] for each in listed] == ["activate", "list", "update"]
+        server.call("activate", bank_type="global", bank_id="auto")
+        server.call("update", bank_type="global", bank_id="auto", content="the user likes to test")
+        assert server.close() == 0
+        lines = server.errors().splitlines()
+    assert any("activated global:default, about" in line for line in lines)
+    assert any('"processing_method": "rule-based"' in line for line in lines)
+    assert all(line.startswith("DEBUG:commonplace.") for line in lines)

@@ -6,8 +6,6 @@ promise of the design's first page.
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -18,7 +16,7 @@ import pytest
 from contract.home_kinds import notes_below
 from contract.note_tools import put, seen
 from serve.client import OfficialClient
-from serve.process import SECONDS, environment, memory_mcp
+from serve.process import memory_mcp, run_memory
 
 BANK = {"bank_type": "global", "bank_id": "default"}
 
@@ -46,10 +44,7 @@ class Faces:
 
     def shell(self, *argv: str) -> str:
         """What `memory`, as a process of its own, prints."""
-        command = [sys.executable, "-m", "commonplace", "--home", str(self.home), *argv]
-        ran = subprocess.run(command, env=environment(self.user), capture_output=True, text=True, timeout=SECONDS)
-        assert (ran.returncode, ran.stderr) == (0, ""), ran
-        return ran.stdout
+        return run_memory(self.home, *argv)
 
 
 @pytest.fixture

@@ -75,7 +75,7 @@ async def client(web, caplog):
     """A client of the server of `web`, which serves and ends without a fault."""
     async with web.served() as client:
         yield client
-    assert "Traceback" not in caplog.text
+    assert traced(caplog) == []
 
 
 @pytest.fixture
@@ -83,4 +83,10 @@ async def page(web, caplog):
     """The owner, who has entered the page of `web`."""
     async with browser(web) as visitor:
         yield visitor
-    assert "Traceback" not in caplog.text
+    assert traced(caplog) == []
+
+
+def traced(caplog):
+    """What was logged with a traceback, during a test and at its end."""
+    records = [*caplog.get_records("call"), *caplog.get_records("teardown")]
+    return [each for each in records if each.exc_info or "Traceback" in each.getMessage()]

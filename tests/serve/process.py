@@ -32,6 +32,14 @@ def memory_mcp(home: Path, *arguments: str) -> list[str]:
     return [sys.executable, "-m", "commonplace", "mcp", "--home", str(home), *arguments]
 
 
+def run_memory(home: Path, *words: str) -> str:
+    """What `memory`, run on `home` as a process of its own, prints; it must end well and warn of nothing."""
+    command = [sys.executable, "-m", "commonplace", *words, "--home", str(home)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment(home.parent), timeout=SECONDS)
+    assert (done.returncode, done.stderr) == (0, ""), done
+    return done.stdout
+
+
 def connected(home: Path, *arguments: str, user: Path | None = None, client: str = "test", **more) -> ServerProcess:
     """`memory mcp` on `home`, started by a person at home in `user` [the folder above], after its handshake."""
     server = ServerProcess(command=memory_mcp(home, *arguments), user=user or home.parent, **more)

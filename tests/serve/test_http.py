@@ -33,7 +33,7 @@ async def test_clients_of_both_revisions_find_every_toolset_with_a_token(web, mo
 
 
 @pytest.mark.promise("http-refused")
-async def test_what_is_wrong_about_a_request_is_said_by_its_status(web, caplog, client):
+async def test_what_is_wrong_about_a_request_is_said_by_its_status(web, client):
     good, old = web.token(), web.token("old")
     late, far = web.token("late", lasts=web.now - web.now.replace(hour=11)), "cpl_" + "x" * 43
     web.access.revoke("old")
@@ -64,7 +64,6 @@ async def test_what_is_wrong_about_a_request_is_said_by_its_status(web, caplog, 
     for path in ("/", "/mcp/", "/mcp/x", "/s/", "/s/x/y", "/../etc/passwd", "/authorize", "/consent", "/app"):
         answer = await client.post(path, content=body, headers=ACCEPT | bearer(good), follow_redirects=False)
         assert answer.status_code in (404, 307), path
-    assert "Traceback" not in caplog.text
 
 
 async def test_a_page_of_a_let_in_origin_may_ask_before_it_calls(client):
@@ -75,11 +74,6 @@ async def test_a_page_of_a_let_in_origin_may_ask_before_it_calls(client):
     assert "mcp-name" in answer.headers["access-control-allow-headers"]
     answer = await client.options("/mcp", headers={"origin": "https://evil.example"} | asked)
     assert answer.status_code == 403
-
-
-async def test_whether_it_is_well_is_told_without_a_token(client):
-    answer = await client.get("/healthz")
-    assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
 
 
 async def test_without_tokens_a_caller_of_this_machine_is_who_its_client_says(tmp_path):
@@ -246,12 +240,11 @@ def test_no_secret_is_kept(web):
 
 async def test_a_damaged_file_of_tokens_lets_nobody_in(web, caplog, client):
     secret = web.token()
-    file = web.memory.home / ".commonplace" / "access.json"
-    file.write_text("{")
-    answer = await client.post("/mcp", json=LIST, headers=ACCEPT | bearer(secret))
-    assert answer.status_code == 503
+    for damaged in ("{", "[]"):
+        (web.memory.home / ".commonplace" / "access.json").write_text(damaged)
+        assert (await client.post("/mcp", json=LIST, headers=ACCEPT | bearer(secret))).status_code == 503
+        assert (await client.get("/metrics", headers=bearer(secret))).status_code == 503
     assert "access.json of the home cannot be read" in caplog.text
-    assert "Traceback" not in caplog.text
 
 
 async def test_many_callers_at_once_lose_nothing(web, client):

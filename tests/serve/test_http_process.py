@@ -6,8 +6,6 @@ import asyncio
 import json
 import re
 import socket
-import subprocess
-import sys
 
 import httpx2
 import pytest
@@ -15,7 +13,7 @@ import pytest
 from commonplace import Draft, open_memory
 from commonplace.serve.auth import Access
 from serve.daemon_process import Client, DaemonProcess
-from serve.process import SECONDS, environment
+from serve.process import SECONDS, run_memory
 from serve.web import ACCEPT, LIST, bearer, official
 
 pytestmark = pytest.mark.slow
@@ -31,16 +29,6 @@ def address(daemon):
     return re.search(r"http://127\.0\.0\.1:\d+", line)[0]
 
 
-def memory(home, *words):
-    """What one run of the command printed."""
-    done = subprocess.run(
-        [sys.executable, "-m", "commonplace", *words, "--home", str(home)], capture_output=True, text=True,
-        env=environment(home.parent), timeout=SECONDS,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 def call(name, **arguments):
     return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
 
@@ -50,10 +38,10 @@ def test_tokens_made_and_revoked_by_another_process_count_at_once(home):
     with served(home) as daemon:
         url = address(daemon) + "/mcp"
         assert httpx2.post(url, json=LIST, headers=ACCEPT).status_code == 401
-        secret = json.loads(memory(home, "token", "add", "laptop", "--json"))["secret"]
+        secret = json.loads(run_memory(home, "token", "add", "laptop", "--json"))["secret"]
         headers = ACCEPT | bearer(secret)
         assert httpx2.post(url, json=LIST, headers=headers).status_code == 200
-        memory(home, "write", "tea is green")
+        run_memory(home, "write", "tea is green")
         made = httpx2.post(url, json=call("write_note", title="Cup", content="blue", directory=""), headers=headers)
         assert "# Created" in made.text
         with Client(home) as here:  # the socket shares the tools
@@ -61,7 +49,7 @@ def test_tokens_made_and_revoked_by_another_process_count_at_once(home):
                 "result"]["content"]  # fmt: skip
         found = httpx2.post(url, json=call("search_notes", query="tea"), headers=headers)
         assert "green" in found.text
-        memory(home, "token", "revoke", "laptop")
+        run_memory(home, "token", "revoke", "laptop")
         assert httpx2.post(url, json=LIST, headers=headers).status_code == 401
         status, _, log = daemon.stop()
     assert status == 0

@@ -13,11 +13,12 @@ import pytest
 from mcp import Client
 from mcp.client.auth import OAuthClientProvider
 from mcp.client.streamable_http import streamable_http_client
+from mcp.server.auth.provider import RefreshToken, TokenError
 from mcp.shared.auth import AuthorizationCodeResult, OAuthClientMetadata
 
 from commonplace.serve import client_documents
 from commonplace.serve.client_documents import LIMIT, Documents, NoDocument, fetch, is_public
-from commonplace.serve.oauth import may_redirect
+from commonplace.serve.oauth import Grants, may_redirect
 from serve.web import ACCEPT, FAR, LIST, Web, bearer, tools
 
 pytestmark = pytest.mark.anyio
@@ -440,3 +441,10 @@ async def test_only_so_many_clients_and_requests_wait(web, client, monkeypatch):
     assert (await client.post("/register", json={"redirect_uris": [BACK]})).status_code == 400
     assert "request=" in (await asked(client, id)).headers["location"]
     assert query(await asked(client, id))["error"] == "temporarily_unavailable"
+
+
+async def test_of_two_renewals_with_one_token_at_once_the_later_is_refused(web):
+    late = RefreshToken(token="cpr_used_meanwhile", client_id="c", scopes=["read"])
+    with pytest.raises(TokenError) as refused:
+        await Grants(web.access, FAR, Documents(fetch)).exchange_refresh_token(None, late, ["read"])
+    assert refused.value.error == "invalid_grant"

@@ -13,7 +13,7 @@ import pytest
 
 from commonplace import Draft, open_memory
 from serve.daemon_process import DaemonProcess
-from serve.process import SECONDS, environment, memory_mcp
+from serve.process import SECONDS, environment, memory_mcp, run_memory
 
 pytestmark = [pytest.mark.slow, pytest.mark.promise("page-command")]
 
@@ -33,14 +33,9 @@ class PageProcess(DaemonProcess):
         )  # fmt: skip
 
 
-def printed(home, *words):
+def printed(home):
     """The address one run of the command printed, which ended by itself."""
-    done = subprocess.run(
-        command(home, "page", "--no-open", "--json", *words), capture_output=True, text=True, timeout=SECONDS,
-        env=environment(home.parent),
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)["address"]
+    return json.loads(run_memory(home, "page", "--no-open", "--json"))["address"]
 
 
 def test_it_serves_the_page_until_it_is_stopped_and_others_find_it(home):
@@ -72,12 +67,8 @@ def test_beside_a_daemon_without_http_it_serves_alone_and_with_it_not_at_all(hom
         screen = environment(home.parent) | {"DISPLAY": ":0", "BROWSER": f"{browser} %s"}
         done = subprocess.run(command(home, "page"), capture_output=True, text=True, env=screen, timeout=SECONDS)
         assert opened.read_text() == done.stdout
-    assert (
-        "page is the owner's"
-        in subprocess.run(
-            command(home, "--agent", "x", "page"), capture_output=True, text=True, env=environment(home.parent)
-        ).stderr
-    )
+    as_agent, env = command(home, "--agent", "x", "page"), environment(home.parent)
+    assert "page is the owner's" in subprocess.run(as_agent, capture_output=True, text=True, env=env).stderr
 
 
 @pytest.mark.promise("page-health")

@@ -377,13 +377,9 @@ def test_a_session_with_a_line_longer_than_the_daemon_takes_goes_on_without_it(h
 def test_a_client_that_takes_no_answers_holds_up_neither_others_nor_the_end_of_the_daemon(home, connect, daemon):
     (home / "notes" / "large.md").write_text("large\n" * 50_000)
     asked = {
-        "program": PROGRAM,
-        "settings": load(home).digest(),
-        "tools": ["notes"],
-        "like": None,
-        "name": "n",
+        "program": PROGRAM, "settings": load(home).digest(), "tools": ["notes"], "like": None, "name": "n",
         "agent": "a",
-    }
+    }  # fmt: skip
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "0"}}
     read = {"name": "read_note", "arguments": {"identifier": "large"}}
     with Client(home) as silent:

@@ -69,11 +69,8 @@ def test_a_tool_can_be_called_in_each_documented_form(ask, memory, request_):
 
 
 @pytest.mark.parametrize("identity", [7, 1.5, "seven", "", None, 0])
-def test_the_id_comes_back_as_sent(ask, identity):
+def test_the_id_comes_back_as_sent_and_an_absent_one_is_0(ask, identity):
     assert ask({"id": identity, "method": "memory_list"})["id"] == identity
-
-
-def test_an_absent_id_is_0(ask):
     assert ask({"method": "memory_list"})["id"] == 0
 
 
@@ -83,6 +80,8 @@ def test_an_absent_id_is_0(ask):
         ({"id": 1, "method": "nope"}, "tool not found: nope"),
         ({"id": 1}, "tool not found: "),
         ({"id": 1, "method": "tools/call", "params": {}}, "tool not found: "),
+        ({"id": 1, "method": "tools/call", "params": {"name": 5}}, "name must be a string"),
+        ({"id": 1, "method": "tools/call", "params": {"name": "x", "arguments": [1]}}, "arguments must be an object"),
         ({"id": 1, "method": "memory_read", "params": {"id": "x"}}, "memory not found: x"),
         ({"id": 1, "method": "memory_read", "params": []}, "params must be an object"),
         ({"id": 1, "method": "memory_list", "agent": "A B"}, 'invalid agent "A B"'),
@@ -122,9 +121,6 @@ def test_json_rpc_gets_error_objects(ask, request_, code):
     assert reply["jsonrpc"] == "2.0"
     assert reply["error"]["code"] == code
     assert reply["id"] == (1 if isinstance(request_, dict) else None)
-
-
-def test_json_rpc_results_carry_the_version(ask):
     assert ask({"jsonrpc": "2.0", "id": 3, "method": "memory_list"})["jsonrpc"] == "2.0"
 
 

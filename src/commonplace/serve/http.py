@@ -37,7 +37,7 @@ from commonplace.errors import CommonplaceError, ConfigError, StorageError
 from commonplace.faces.tool import Registry
 from commonplace.serve.auth import ROLES, Access, Budgets, Space, StoredToken, least_scope, may_use
 from commonplace.serve.mcp import Handlers, ServerIdentity, agent_of, client_text, server_of
-from commonplace.serve.metrics import Health, HomeState, Metrics
+from commonplace.serve.metrics import HomeState, Metrics, health_routes
 from commonplace.serve.middleware import BODY_SECONDS, CALL, TOKEN, HostAndOrigin, RequestLog, RequestRefused, in_time
 from commonplace.serve.rpc import LIMIT
 from commonplace.serve.turns import InternalError, Stopping
@@ -252,7 +252,7 @@ class HttpServer:
             routes=[
                 Route("/mcp", endpoint, methods=["POST", "OPTIONS"]),
                 Route("/s/{space}/mcp", endpoint, methods=["POST", "OPTIONS"]),
-                *Health(self.metrics, self.stopping.is_set, state, self.admitted).routes(),
+                *health_routes(self.metrics, self.stopping.is_set, state, self.admitted),
                 *routes,
             ],
             middleware=[
@@ -317,7 +317,12 @@ class HttpServer:
     def admitted(self, request: Request) -> AdmittedRequest:
         """The call a request makes, if it is let in. Raises RequestRefused."""
         token = request.scope[TOKEN] = self._token(request)
-        space = self._space(request.path_params.get("space"), token)
+        name, member = request.path_params.get("space"), token.member if token else None
+        space = None  # the home
+        if name is not None or member is not None:  # what a caller is no member of does not exist
+            space = self.access.spaces().get(name or "")
+            if space is None or member is None or member not in space.members:
+                raise RequestRefused(404, "There is nothing here for this token.")
         if token is not None:
             if found := self._budgets.take(token.id, token.rate, token.quota):
                 wait, why = found
@@ -344,16 +349,6 @@ class HttpServer:
             challenge += ("," if self._place.public else "") + ' error="invalid_token"'
             raise RequestRefused(401, why, "invalid_token", www_authenticate=challenge)
         return token
-
-    def _space(self, name: str | None, token: StoredToken | None) -> Space | None:
-        """The space a request is for, None for the home. What a caller is no member of does not exist."""
-        member = token.member if token else None
-        if name is None and member is None:
-            return None
-        space = self.access.spaces().get(name or "")
-        if space is None or member is None or member not in space.members:
-            raise RequestRefused(404, "There is nothing here for this token.")
-        return space
 
     async def run(self, call: AdmittedRequest, work: Callable[[Memory], T]) -> T:
         """The result of `work` with the caller's memory, on a thread. Raises CommonplaceError."""

@@ -84,63 +84,56 @@ class HomeState(NamedTuple):
     connections: int
 
 
-class Health:
-    """The routes that say how the server is: alive, ready, and in numbers. `ask` tells the state, on a thread;
-    `admitted` is as of HttpServer. Who is limited to projects may not know the numbers of the whole home."""
+def health_routes(
+    metrics: Metrics, is_stopping: Callable[[], bool], ask: Callable[[], HomeState], admitted: Callable[[Request], Any]
+) -> list[BaseRoute]:
+    """The routes that say how the server is: `/healthz` and `/readyz` for anybody, `/metrics` for the owner's tokens.
+    `ask` tells the state, on a thread; `admitted` is as of HttpServer. Who is limited to projects may not know the
+    numbers of the whole home."""
+    turn, asked = asyncio.Lock(), float("-inf")
+    known: HomeState | None = None
 
-    def __init__(
-        self, metrics: Metrics, is_stopping: Callable[[], bool], ask: Callable[[], HomeState],
-        admitted: Callable[[Request], Any],
-    ):  # fmt: skip
-        self._metrics, self._is_stopping, self._ask, self._admitted = metrics, is_stopping, ask, admitted
-        self._turn = asyncio.Lock()
-        self._asked = float("-inf")
-        self._state: HomeState | None = None
+    def bounded() -> HomeState:
+        with waits_at_most(_PATIENCE):
+            return ask()
 
-    def routes(self) -> list[BaseRoute]:
-        """`/healthz` and `/readyz` for anybody, `/metrics` for the owner's tokens."""
-        every = {"/healthz": self._well, "/readyz": self._well, "/metrics": self._numbers}
-        return [Route(path, answer, methods=["GET"]) for path, answer in every.items()]
+    async def state() -> HomeState | None:
+        """The state; None when it could not be told in time."""
+        nonlocal asked, known
+        async with turn:
+            if time.monotonic() - asked >= _LOOK_AFTER:
+                known = None
+                with suppress(CommonplaceError, TimeoutError):
+                    known = await asyncio.wait_for(asyncio.to_thread(bounded), _PATIENCE)
+                asked = time.monotonic()
+            return known
 
-    async def _well(self, request: Request) -> Response:
-        """Whether it runs, and at `/readyz` whether a call would see all that was acknowledged before it."""
-        known: dict[str, Any] = {"status": "ok"}
-        if request.url.path == "/readyz":
-            state = await self._look()
-            status = "unavailable" if state is None else "behind" if state.lag else "ready"
-            known = {"status": status, "lag": state and state.lag}
-        if self._is_stopping():
-            known["status"] = "stopping"
-        return JSONResponse(known, 200 if known["status"] in ("ok", "ready") else 503)
+    async def alive(request: Request) -> Response:
+        return JSONResponse({"status": "stopping"}, 503) if is_stopping() else JSONResponse({"status": "ok"})
 
-    async def _numbers(self, request: Request) -> Response:
+    async def ready(request: Request) -> Response:
+        """Whether a call would see all that was acknowledged before it."""
+        now = await state()
+        status = "unavailable" if now is None else "behind" if now.lag else "ready"
+        status = "stopping" if is_stopping() else status
+        return JSONResponse({"status": status, "lag": now and now.lag}, 200 if status == "ready" else 503)
+
+    async def numbers(request: Request) -> Response:
         try:
-            if self._admitted(request).projects:
+            if admitted(request).projects:
                 raise RequestRefused(404, "There is nothing here for this token.")
         except RequestRefused as refused:
             return refused.response
         except AccessRefused:
             return RequestRefused(503, "The memory cannot be opened; its log says why.").response
-        state = await self._look()
+        now = await state()
         gauges: dict[str, tuple[str, float | None]] = {
-            "ready": ("Whether the memory can be read.", int(state is not None)),
-            "index_lag_changes": ("Acknowledged changes that are not shown here yet.", state and state.lag),
-            "notes": ("Notes of the home.", state and state.notes),
-            "connections": ("Open connections.", state and state.connections),
+            "ready": ("Whether the memory can be read.", int(now is not None)),
+            "index_lag_changes": ("Acknowledged changes that are not shown here yet.", now and now.lag),
+            "notes": ("Notes of the home.", now and now.notes),
+            "connections": ("Open connections.", now and now.connections),
         }
-        return PlainTextResponse(self._metrics.text(gauges), media_type=_VERSION)
+        return PlainTextResponse(metrics.text(gauges), media_type=_VERSION)
 
-    async def _look(self) -> HomeState | None:
-        """The state; None when it could not be told in time."""
-
-        def bounded() -> HomeState:
-            with waits_at_most(_PATIENCE):
-                return self._ask()
-
-        async with self._turn:
-            if time.monotonic() - self._asked >= _LOOK_AFTER:
-                self._state = None
-                with suppress(CommonplaceError, TimeoutError):
-                    self._state = await asyncio.wait_for(asyncio.to_thread(bounded), _PATIENCE)
-                self._asked = time.monotonic()
-            return self._state
+    every = {"/healthz": alive, "/readyz": ready, "/metrics": numbers}
+    return [Route(path, answer, methods=["GET"]) for path, answer in every.items()]

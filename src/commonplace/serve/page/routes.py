@@ -93,8 +93,11 @@ def page_routes(server: HttpServer) -> Sequence[BaseRoute]:
         Route(f"{HOME}/language", language, methods=["GET"]),
         Route(f"{HOME}/live", live, methods=["GET"]),
         Mount(f"{HOME}/static", StaticFiles(packages=[("commonplace.serve.page", "static")])),
-        *(Route(path, PageEndpoint(server, view), methods=list(methods)) for path, (methods, view) in views.items()),
-    ]  # fmt: skip
+        *(
+            Route(path, PageEndpoint(server, visitors, view), methods=list(methods))
+            for path, (methods, view) in views.items()
+        ),
+    ]
 
 
 async def _events(server: HttpServer, visitors: PageVisitors, secret: str, since: str | None) -> AsyncIterator[str]:

@@ -97,9 +97,8 @@ def at_once(view: View) -> View:
 class PageEndpoint:
     """One address, answered by a view."""
 
-    def __init__(self, server: HttpServer, view: View):
-        self._server, self._view = server, view
-        self._visitors = PageVisitors(server.access)
+    def __init__(self, server: HttpServer, visitors: PageVisitors, view: View):
+        self._server, self._visitors, self._view = server, visitors, view
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, in_time(receive))

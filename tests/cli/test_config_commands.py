@@ -86,7 +86,7 @@ def test_a_file_that_stops_all_commands_is_mended(terminal: Any) -> None:
 
 @pytest.mark.parametrize("setting", [("daemon.interval", "5m"), ("daemon.keep", "soul")])
 def test_a_file_that_is_no_yaml_is_refused(terminal: Any, setting: tuple[str, str]) -> None:
-    write(terminal, "daemon: [\n")
+    terminal.configure("daemon: [\n")
     assert f"cannot set {setting[0]}: while parsing" in terminal("config", "set", *setting).error
 
 

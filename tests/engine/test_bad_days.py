@@ -119,6 +119,13 @@ def test_a_permalink_of_a_foreign_note_is_free(memory):
         memory.as_caller("y").find("notes/taken")
 
 
+def test_a_note_beside_a_foreign_one_meets_no_other_by_a_permalink_it_does_not_take(memory):
+    note(memory, "plan", "x", scope="agent:y")
+    note(memory, "other", "x", metadata={"permalink": "notes/plan-2"})
+    mine = note(memory.as_caller("x"), "plan", "x", metadata={"permalink": "notes/mine"})
+    assert (mine.path, mine.permalink) == ("plan 2.md", "notes/mine")
+
+
 def test_a_scope_is_seen_in_a_header_of_any_length(memory):
     folder = memory.home / "memories"
     folder.mkdir()

@@ -171,21 +171,18 @@ class ProjectVerbs(ReadVerbs):
 
     def _check_folder(self, root: Path, shown: str, make: bool, hidden: bool = False) -> None:
         real, user, home = _real(root), _real(Path.home()), _real(self.engine.layout.root)
-        if real == Path("/"):
-            raise ProjectRefused(shown, "it is the whole file system")
-        if real == user:
-            raise ProjectRefused(shown, "it is your home folder")
-        if (real == home or home in real.parents) and home / OWN_FOLDER not in real.parents:
-            raise ProjectRefused(shown, "it lies in the memory home")
-        if real in home.parents:
-            raise ProjectRefused(shown, "the memory home lies in it")
-        if (
-            not hidden
-            and user in real.parents
-            and home not in real.parents
-            and any(part.startswith(".") for part in real.relative_to(user).parts)
-        ):
-            raise ProjectRefused(shown, "it is hidden below your home folder")
+        is_inside = home in (real, *real.parents)
+        below_user = real.relative_to(user).parts if user in real.parents else ()
+        for is_refused, why in (
+            (real == Path("/"), "it is the whole file system"),
+            (real == user, "it is your home folder"),
+            (is_inside and home / OWN_FOLDER not in real.parents, "it lies in the memory home"),
+            (real in home.parents, "the memory home lies in it"),
+            (not hidden and not is_inside and any(part.startswith(".") for part in below_user),
+             "it is hidden below your home folder"),
+        ):  # fmt: skip
+            if is_refused:
+                raise ProjectRefused(shown, why)
         if not real.is_dir() and (real.exists() or not make):
             raise ProjectRefused(shown, "not a folder")
         for name, store in self.engine.stores.items():

@@ -94,7 +94,8 @@ def run(
         return list(found.values())
 
     def cross(memories: Sequence[MemoryState], _: Settings, now: datetime) -> list[Action]:
-        """An endpoint may add links for what this dream took out of the inbox, so a second asks for nothing."""
+        """Links across categories; an endpoint may add some for what this dream took out of the inbox, so that a second
+        dream asks for nothing."""
         compared = _without_copies(memories)
         links = plan_links(compared, now)
         return links + proposed_links(endpoint, compared, {each.id for each in outcomes[0].actions}, links)

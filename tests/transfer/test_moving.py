@@ -62,18 +62,12 @@ def test_a_graph_with_twins_bad_lines_and_unknown_keys_is_moved_in_whole(memory)
     assert files(memory.home) == {}
     plan.carry_out()
     assert [json.loads(line) for line in graph_lines(NoteGraph(memory))] == [
-        {
-            "type": "entity",
-            "name": "Ada",
-            "entityType": "person",
-            "observations": ["likes tea", "plays chess"],
-            "createdAt": "2024-01-02",
-            "stars": 5,
-        },
+        {"type": "entity", "name": "Ada", "entityType": "person", "observations": ["likes tea", "plays chess"],
+         "createdAt": "2024-01-02", "stars": 5},
         {"type": "entity", "name": "Bob", "entityType": "", "observations": [], "id": "b-1", "scope": "agent:nobody"},
         {"type": "relation", "from": "Ada", "to": "Bob", "relationType": "knows"},
         {"type": "relation", "from": "Nobody", "to": "Ada", "relationType": "saw"},
-    ]
+    ]  # fmt: skip
     assert memory.read(("graph", "Ada.md")).header["createdAt"] == "2024-01-02"
     bob = memory.read(("graph", "Bob.md"))
     assert (bob.header["fields"], bob.scope) == ({"id": "b-1", "scope": "agent:nobody"}, "global")

@@ -13,10 +13,7 @@ from contract.tables import tables
 TABLES = tables("bank_categories")
 
 
-@pytest.mark.parametrize(
-    ("text", "category", "confidence"),
-    TABLES["categories"],
-)
+@pytest.mark.parametrize(("text", "category", "confidence"), TABLES["categories"])
 def test_title_and_patterns_choose_the_category(banks: Banks, text: str, category: str, confidence: float) -> None:
     data = banks.write(text)
     assert (data["category"], data["confidence"]) == (category, confidence)

@@ -13,10 +13,7 @@ pytestmark = pytest.mark.promise("002-14.1", "002-14.5")
 ENTITY = {"name": "Ada", "entityType": "person", "observations": []}
 
 
-@pytest.mark.parametrize(
-    ("tool", "arguments", "text"),
-    TABLES["refused"],
-)  # fmt: skip
+@pytest.mark.parametrize(("tool", "arguments", "text"), TABLES["refused"])  # fmt: skip
 def test_a_bad_argument_is_named_with_its_path(nodes, tool, arguments, text):
     reply = nodes.reply(tool, arguments)
     assert (reply.text, reply.is_error, reply.data) == (f"Input validation error: {text}", True, None)

@@ -19,10 +19,7 @@ def chain(nodes):
     return nodes
 
 
-@pytest.mark.parametrize(
-    ("arguments", "entities", "relations"),
-    TABLES["walks"],
-)
+@pytest.mark.parametrize(("arguments", "entities", "relations"), TABLES["walks"])
 def test_a_chain_is_opened_and_walked(chain, arguments, entities, relations):
     assert chain.names("open_nodes", **arguments) == entities
     assert chain.triples("open_nodes", **arguments) == relations
@@ -56,10 +53,7 @@ def test_only_the_named_types_are_followed(nodes):
     assert nodes.names("open_nodes", names=["A"], depth=1, relationTypes=["likes"]) == ["A", "C"]
 
 
-@pytest.mark.parametrize(
-    ("query", "found"),
-    TABLES["queries"],
-)
+@pytest.mark.parametrize(("query", "found"), TABLES["queries"])
 def test_the_query_is_one_piece_of_text(nodes, query, found):
     nodes.entity("Ada", "likes tea", kind="person")
     nodes.entity("Bob", "tea", "likes milk", "a\nb")

@@ -38,12 +38,8 @@ def shared(tmp_path_factory, face_for):
 
 def arguments(tool):
     """Arguments mostly of the right kinds, some of any kind."""
-    kinds = {
-        "string": TEXTS,
-        "integer": st.integers(-3, 10**20),
-        "boolean": st.booleans(),
-        "array": st.lists(TEXTS, max_size=3),
-    }
+    numbers, lists = st.integers(-3, 10**20), st.lists(TEXTS, max_size=3)
+    kinds = {"string": TEXTS, "integer": numbers, "boolean": st.booleans(), "array": lists}
     properties = {
         name: st.one_of(kinds.get(schema.get("type"), VALUES), VALUES)
         for name, schema in tool.schema["properties"].items()

@@ -30,40 +30,16 @@ def test_a_note_is_shown_with_what_it_says_and_what_surrounds_it(web):
         {"category": "fact", "content": "in the middle #core", "tags": ["core"], "context": "always"},
         {"category": "idea", "content": "grow", "tags": [], "context": None},
     ]
-    assert result["relations"] == [
-        {
-            "type": "part_of",
-            "direction": "out",
-            "target": "Whole",
-            "permalink": "notes/whole",
-            "state": "resolved",
-            "context": "for now",
-        },
-        {
-            "type": "see",
-            "direction": "out",
-            "target": "Missing",
-            "permalink": None,
-            "state": "unwritten",
-            "context": None,
-        },
-        {"type": "see", "direction": "out", "target": "Twin", "permalink": None, "state": "ambiguous", "context": None},
-        {
-            "type": "implements",
-            "direction": "in",
-            "target": "Leaf",
-            "permalink": "notes/leaf",
-            "state": "resolved",
-            "context": "badly",
-        },
-    ]
+    keys = ("type", "direction", "target", "permalink", "state", "context")
+    assert result["relations"] == [dict(zip(keys, values, strict=True)) for values in (
+        ("part_of", "out", "Whole", "notes/whole", "resolved", "for now"),
+        ("see", "out", "Missing", None, "unwritten", None),
+        ("see", "out", "Twin", None, "ambiguous", None),
+        ("implements", "in", "Leaf", "notes/leaf", "resolved", "badly"),
+    )]  # fmt: skip
     assert {(each["title"], each["depth"]) for each in result["related_results"]} == {("Whole", 1), ("Leaf", 1)}
-    assert {k: v for k, v in reply.data.items() if k != "results"} == {
-        "total": 1,
-        "page": 1,
-        "page_size": 10,
-        "more": False,
-    }
+    del reply.data["results"]
+    assert reply.data == {"total": 1, "page": 1, "page_size": 10, "more": False}
     for part in (
         "# Hub (notes: notes/hub)",
         "- [fact] in the middle #core (always)",

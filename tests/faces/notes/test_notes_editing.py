@@ -24,13 +24,8 @@ def doc(face):
 def test_the_reply_names_the_note_and_what_changed(doc):
     reply = edited(doc, "append", "- [fact] new")
     rows = reply.text.splitlines()
-    assert rows[:5] == [
-        "# Edited note (append)",
-        "project: notes",
-        "file_path: Doc.md",
-        "permalink: notes/doc",
-        f"checksum: {reply.data['checksum']}",
-    ]
+    place = ["project: notes", "file_path: Doc.md", "permalink: notes/doc"]
+    assert rows[:5] == ["# Edited note (append)", *place, f"checksum: {reply.data['checksum']}"]
     assert len(rows) == 6
     assert reply.data["action"] == "edited"
     assert reply.data["operation"] == "append"

@@ -55,13 +55,10 @@ def test_a_listing_of_the_memory_tool_has_one_line_for_each_file(face: Any) -> N
     folder = face.root("memories")
     folder.mkdir(exist_ok=True)
     (folder / "a\n4.0K\tforged.md").write_text("x")
-    reply = registry(["memory"], face.memory.settings).call(
-        face.memory, "memory", {"command": "view", "path": "/memories"}
-    )
-    assert [line.partition("\t")[2] for line in reply.text.splitlines()[1:]] == [
-        "/memories",
-        "/memories/a\\n4.0K forged.md",
-    ]
+    tools = registry(["memory"], face.memory.settings)
+    reply = tools.call(face.memory, "memory", {"command": "view", "path": "/memories"})
+    names = [line.partition("\t")[2] for line in reply.text.splitlines()[1:]]
+    assert names == ["/memories", "/memories/a\\n4.0K forged.md"]
 
 
 @pytest.mark.parametrize("name", [*ALL, "agent"])

@@ -34,6 +34,7 @@ def test_a_missing_folder_is_called_a_folder(face):
     for name in ("/nope", "nope", "specs/nope"):
         text = face.refused("list_directory", "not_found", dir_name=name)
         assert text.startswith(f'Folder not found in project notes: "{name}". Its folders: specs.')
+        assert "list_directory" in text
     text = face.refused("delete_note", "not_found", identifier="nope", is_directory=True)
     assert text.startswith('Folder not found in project notes: "nope"')
     assert "list_directory" in text

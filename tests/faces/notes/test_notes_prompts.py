@@ -30,15 +30,8 @@ def work(face):
 
 def test_continuing_a_topic_shows_its_notes_with_date_permalink_and_first_observations(work):
     text = ask(work, "continue_conversation", topic="Heron")
-    for part in (
-        "Heron",
-        "2025-03-01",
-        "notes: notes/heron",
-        "- [decision] use inotify",
-        "- [idea] three",
-        "read_note",
-        "build_context",
-    ):
+    notes = ("Heron", "2025-03-01", "notes: notes/heron", "- [decision] use inotify", "- [idea] three")
+    for part in (*notes, "read_note", "build_context"):
         assert part in text
     assert "four" not in text
     assert "Just words about herons." in text

@@ -23,41 +23,18 @@ def shelf(face):
 def test_a_hit_carries_note_snippet_date_and_reason(shelf):
     reply = shelf.call("search_notes", query="rotate tokens")
     (hit,) = reply.data["results"]
-    assert {
-        "title",
-        "permalink",
-        "file_path",
-        "project",
-        "type",
-        "changed",
-        "score",
-        "snippet",
-        "tags",
-        "date",
-        "source",
-        "why",
-        "by",
-        "trust",
-    } == set(hit)
-    assert (hit["title"], hit["permalink"], hit["type"], hit["date"]) == (
-        "API Design",
-        "notes/api",
-        "spec",
-        "2025-03-01",
-    )
+    keys = "title permalink file_path project type changed score snippet tags date source why by trust"
+    assert set(hit) == {*keys.split()}
+    told = hit["title"], hit["permalink"], hit["type"], hit["date"]
+    assert told == ("API Design", "notes/api", "spec", "2025-03-01")
     assert "rotate tokens daily" in hit["snippet"]
     assert len(hit["snippet"]) <= 200
     assert hit["tags"] == ["api", "web"]
     assert hit["why"]
     assert all(isinstance(each, str) for each in hit["why"])
-    assert {k: v for k, v in reply.data.items() if k != "results"} == {
-        "query": "rotate tokens",
-        "total": 1,
-        "page": 1,
-        "page_size": 10,
-        "more": False,
-        "relaxed": False,
-    }
+    del reply.data["results"]
+    page = {"total": 1, "page": 1, "page_size": 10, "more": False}
+    assert reply.data == {"query": "rotate tokens", **page, "relaxed": False}
     rows = reply.text.splitlines()
     assert rows[1] == "1. API Design (notes: notes/api), spec, 2025-03-01"
     assert "rotate tokens daily" in rows[2]
@@ -103,7 +80,5 @@ def test_a_part_of_a_word_is_not_said_before(face):
 
 def test_a_word_that_was_mended_is_named(face):
     face.write("Plan", "the zebrawood shelf")
-    assert (
-        '1 note for "zebrawoot" (not as written; spelled: zebrawood)'
-        in face.call("search_notes", query="zebrawoot").text
-    )
+    text = face.text("search_notes", query="zebrawoot")
+    assert '1 note for "zebrawoot" (not as written; spelled: zebrawood)' in text

@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 
 from commonplace.errors import InvalidInput
-from commonplace.index import listing
+from commonplace.index import listing, search
+from commonplace.index.index import Index
+from commonplace.index.search import queries
 from commonplace.query import Query
+from commonplace.store.base import Stamp
 from index.conftest import START, Desk
 
 
@@ -139,3 +142,28 @@ def test_notes_since_a_time_are_counted_from_either_end_alike(desk: Desk, monkey
     assert expected[0] == [12, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0]
     monkeypatch.setattr(listing, "_FEW", 4)
     assert [totals(viewer) for viewer in (None, "ada", "bob")] == expected
+
+
+@pytest.mark.parametrize("module", [listing, queries])
+def test_a_note_of_a_new_scope_written_in_between_stays_hidden(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, module: object
+) -> None:
+    desk.put("a.md", "a heron", project="categories")
+    other = Index(desk.path)
+    real = listing.wanted
+
+    def interrupted(*arguments: object, **more: bool) -> object:
+        found = real(*arguments, **more)  # type: ignore[arg-type]
+        with other.transaction():
+            note = desk.note("b.md", "---\nscope: agent:eve\n---\na heron of eve\n", project="categories")
+            other.put(note, Stamp(1, 1, 1))
+        return found
+
+    monkeypatch.setattr(module, "wanted", interrupted)
+    query = Query(projects=("categories",))
+    if module is listing:
+        seen = [info.path for info in listing.listing(desk.db, query, viewer="bob")[0]]
+    else:
+        seen = [one.note.path for one in search.smart_search(desk.db, "heron", query, viewer="bob").best]
+    other.close()
+    assert seen == ["a.md"]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from commonplace import Memory, open_memory
+from commonplace import Draft, Memory, open_memory
 from commonplace.index import readers
 
 NOTES = 60
@@ -68,6 +68,18 @@ def test_the_index_is_the_same_whoever_read_the_files(
     synced(tmp_path / "b", vault).close()
     assert len(started) == 2
     assert rows(tmp_path / "a") == rows(tmp_path / "b")
+
+
+def test_the_journal_says_who_wrote_what_others_read(tmp_path: Path) -> None:
+    with open_memory(tmp_path, watch=False) as memory:
+        ada = memory.as_caller("ada")
+        for number in range(55):
+            ada.write(Draft(f"text {number}", project="notes", title=f"Note {number}"))
+        before = [memory.find(f"Note {number}").provenance for number in range(55)]
+        memory.engine.rebuild_index()
+        memory.sync()
+        assert [memory.find(f"Note {number}").provenance for number in range(55)] == before
+        assert {each.who for each in before} == {"agent:ada"}
 
 
 OTHER_VERSION = readers._PROGRAM.replace("; answer", "; answer.__globals__['SCHEMA_VERSION'] = 0; answer")

@@ -71,6 +71,13 @@ def test_another_index_has_other_texts(desk: Desk, tmp_path: Path) -> None:
     other.db.close()
 
 
+def test_texts_too_large_for_the_cache_are_looked_at_each_time(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listing, "MAX_BYTES", 400)
+    for number in range(6):
+        desk.put(f"{number}.md", f"Straße {number}")
+        assert [held(desk, "STRASSE") for _ in range(3)] == [[f"{each}.md" for each in range(number + 1)]] * 3
+
+
 def test_sqlite_leaves_out_nothing_that_python_would_find() -> None:
     every = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
     missed = [each for each in every if not each.isascii() and any(map(str.isascii, each.casefold()))]

@@ -7,7 +7,7 @@ looks at the other notes of its conversation: those of one folder on one day.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import cache
 from hashlib import blake2b
 from itertools import pairwise
@@ -85,8 +85,14 @@ def conversation_id(project: int, path: str, day: str) -> int:
 
 
 def turns_or_passages(text: str) -> list[tuple[int, int]]:
-    """The turns of a conversation, else the passages of about 200 words, as (start, end)."""
-    return list(_turns(text)) or [(one.start, one.end) for one in passages(text)]
+    """The turns of a conversation, else the passages of about 200 words, as (start, end). In a conversation people
+    speak several times each."""
+    starts = [match.start() for match in _TURN.finditer(text)]
+    if len(starts) >= _MIN_TURNS:
+        names = {_SPEAKER.match(text, start)[1] for start in starts}  # type: ignore[index]  # _TURN looks ahead for it
+        if len(names) * 2 <= len(starts) and (starts[-1] - starts[0]) / len(starts) <= 4_000:
+            return [(a, b) for a, b in pairwise([0, *starts, len(text)]) if text[a:b].strip()]
+    return [(one.start, one.end) for one in passages(text)]
 
 
 def stem_text(texts: Iterable[str], facet: str) -> str:
@@ -102,17 +108,6 @@ def _first_name(name: str) -> str | None:
     """The first name in `name`, folded: what a question would call the speaker."""
     first = next((word for word in tokens(flatten(name)) if word not in _TITLES), None)
     return None if first in _NOT_SPEAKERS or first in stop_words() else first
-
-
-def _turns(text: str) -> Sequence[tuple[int, int]]:
-    """The turns of a conversation; none when the text is no conversation: people speak several times each."""
-    starts = [match.start() for match in _TURN.finditer(text)]
-    if len(starts) < _MIN_TURNS:
-        return ()
-    names = {_SPEAKER.match(text, start)[1] for start in starts}  # type: ignore[index]  # _TURN looks ahead for it
-    if len(names) * 2 > len(starts) or (starts[-1] - starts[0]) / len(starts) > 4_000:
-        return ()
-    return [(a, b) for a, b in pairwise([0, *starts, len(text)]) if text[a:b].strip()]
 
 
 @cache

@@ -306,12 +306,6 @@ class NoteQueries(Queries):
         """Forget what `skip` remembered."""
         self._db.execute("delete from skipped where project = ? and path = ?", (project, path))
 
-    def permalink(self, project: str, path: str) -> str | None:
-        """The final permalink of a note, None when the index has none there."""
-        sql = f"select permalink from note where project = {_PROJECT} and path = ?"
-        found = self._db.execute(sql, (project, path)).fetchone()
-        return None if found is None else found[0]
-
     def expired_paths(self, now: int, limit: int = -1) -> list[str]:
         """The paths of key-value entries whose time is over at `now` (microseconds since 1970), as far as the index
         still shows them; at most `limit` of them."""

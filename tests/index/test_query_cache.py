@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -26,10 +27,14 @@ def found(memory: Memory, question: str) -> list[str]:
     return [hit.note.title for hit in memory.search(question)]
 
 
-def test_a_question_asked_again_finds_what_was_written_meanwhile(memory: Memory) -> None:
+@pytest.mark.parametrize("elsewhere", [False, True], ids=["by this process", "by another"])
+def test_a_question_asked_again_finds_what_was_written_meanwhile(
+    memory: Memory, tmp_path: Path, elsewhere: bool
+) -> None:
     tell(memory, "One", "Ann: I baked bread with walnuts yesterday.")
     assert found(memory, "What did Ann bake with walnuts?") == ["One"]
-    tell(memory, "Two", "Ann: Then I baked bread with walnuts again.")
+    with open_memory(tmp_path / "home") if elsewhere else nullcontext(memory) as writer:
+        tell(writer, "Two", "Ann: Then I baked bread with walnuts again.")
     assert sorted(found(memory, "What did Ann bake with walnuts?")) == ["One", "Two"]
 
 
@@ -39,14 +44,6 @@ def test_a_question_asked_again_does_not_find_what_was_deleted_meanwhile(memory:
     assert len(found(memory, "What did Ann bake with walnuts?")) == 2
     memory.delete("One")
     assert found(memory, "What did Ann bake with walnuts?") == ["Two"]
-
-
-def test_what_another_process_wrote_is_found(memory: Memory, tmp_path: Path) -> None:
-    tell(memory, "One", "Ann: I baked bread with walnuts yesterday.")
-    assert found(memory, "What did Ann bake with walnuts?") == ["One"]
-    with open_memory(tmp_path / "home") as other:
-        tell(other, "Two", "Ann: Then I baked bread with walnuts again.")
-    assert sorted(found(memory, "What did Ann bake with walnuts?")) == ["One", "Two"]
 
 
 def test_two_homes_in_turn_do_not_mix(memory: Memory, tmp_path: Path) -> None:

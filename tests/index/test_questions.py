@@ -37,35 +37,43 @@ def test_an_answer_that_holds_no_word_of_the_question_is_found_beside_it(desk: D
     assert "talk/3.md" in asked(desk, "What color is the canoe?")[:2]
 
 
-def test_a_name_in_the_question_favours_what_that_person_said(desk: Desk) -> None:
-    desk.put("a/1.md", "Mel: a kettle is on the stove")
-    desk.put("b/1.md", "Ada: a kettle is on the stove")
-    assert asked(desk, "What did Ada say about the kettle?")[0] == "b/1.md"
-    assert asked(desk, "What did Mel say about the kettle?")[0] == "a/1.md"
+FIRST = {
+    "what the named person said": ("What did Ada say about the kettle?", "Ada: a kettle is on the stove",
+                                   "Mel: a kettle is on the stove"),
+    "what the person named in its header said": ("What did Mel say about the kettle?",
+                                                 "---\nspeaker: Mel\n---\nThe kettle is on the stove.",
+                                                 "---\nspeaker: Ada\n---\nThe kettle is on the stove."),
+    "a statement before a question of the same words": ("does the red canoe leak?", "Ada: the red canoe leaks badly",
+                                                        "Mel: the red canoe leaks badly?"),
+    "of notes that stand alone the one that says a word more often": (
+        "where is the canoe kept?",
+        "The canoe leaks. We mend the canoe with tar, and the canoe floats again by evening.",
+        "The canoe leaks. We mend the roof with tar, and the cellar is dry again by evening."),
+    "what names a time, where somebody says it": ("When was the roof mended?", "Ada: the roof was mended last Tuesday",
+                                                  "Ada: the roof was mended by the neighbours"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "better", "worse"), FIRST.values(), ids=FIRST)
+def test_of_two_notes_the_better_answer_comes_first(desk: Desk, text: str, better: str, worse: str) -> None:
+    desk.put("a/1.md", better)
+    desk.put("b/1.md", worse)
+    assert asked(desk, text) == ["a/1.md", "b/1.md"]
+    desk.put("c/1.md", better)  # nor does it matter which was written first
+    desk.remove("a/1.md")
+    assert asked(desk, text) == ["c/1.md", "b/1.md"]
+
+
+def test_a_time_nobody_says_counts_nothing(desk: Desk) -> None:
+    desk.put("b.md", "The choir sang in 1998, and in 1999 as well, people say.")
+    desk.put("a.md", "The choir sang in winter, and in spring as well, they say.")
+    assert asked(desk, "When did the choir sing?")[0] == "a.md", "of equal ones the newest"
 
 
 def test_a_name_is_no_hard_filter(desk: Desk) -> None:
     talk(desk)
     desk.put("plain.md", "The zeppelin belongs to Mel.")
     assert asked(desk, "Which zeppelin did Ada mean?")[0] == "plain.md"
-
-
-def test_a_statement_comes_before_a_question_of_the_same_words(desk: Desk) -> None:
-    desk.put("a.md", "Ada: the red canoe leaks badly")
-    desk.put("b.md", "Mel: the red canoe leaks badly?")
-    assert asked(desk, "does the red canoe leak?") == ["a.md", "b.md"]
-
-
-def test_of_notes_that_stand_alone_the_one_that_says_a_word_more_often_comes_first(desk: Desk) -> None:
-    desk.put("often.md", "The canoe leaks. We mend the canoe with tar, and the canoe floats again by evening.")
-    desk.put("once.md", "The canoe leaks. We mend the roof with tar, and the cellar is dry again by evening.")
-    assert asked(desk, "where is the canoe kept?") == ["often.md", "once.md"]
-
-
-def test_that_a_text_names_a_time_counts_only_where_somebody_says_it(desk: Desk) -> None:
-    desk.put("b.md", "The choir sang in 1998, and in 1999 as well, people say.")
-    desk.put("a.md", "The choir sang in winter, and in spring as well, they say.")
-    assert asked(desk, "When did the choir sing?")[0] == "a.md", "of equal ones the newest"
 
 
 def test_other_forms_of_a_word_and_longer_words_are_found(desk: Desk) -> None:
@@ -82,12 +90,6 @@ def test_the_day_a_question_names_favours_its_notes(desk: Desk) -> None:
     assert asked(desk, "What did the choir sing in June?")[0] == "06.md"
     assert asked(desk, "What did the choir sing last month?", today=date(2026, 8, 3))[0] == "07.md"
     assert asked(desk, "上个月 choir 唱了什么？", today=date(2026, 6, 3))[0] == "05.md"
-
-
-def test_a_time_is_asked_for_and_named(desk: Desk) -> None:
-    desk.put("a.md", "Ada: the roof was mended by the neighbours")
-    desk.put("b.md", "Ada: the roof was mended last Tuesday")
-    assert asked(desk, "When was the roof mended?")[0] == "b.md"
 
 
 @pytest.mark.parametrize(
@@ -166,12 +168,6 @@ def test_a_question_with_a_phrase_nobody_holds_is_asked_by_its_words(desk: Desk)
     desk.put("a.md", "Ada told of the red canoe.")
     assert asked(desk, 'Who told of the "canoe made of gold"?') == ["a.md"]
     assert asked(desk, '"canoe made of gold"') == []
-
-
-def test_who_said_it_may_stand_in_the_header(desk: Desk) -> None:
-    desk.put("a.md", "---\nspeaker: Mel\n---\nThe kettle is on the stove.")
-    desk.put("b.md", "---\nspeaker: Ada\n---\nThe kettle is on the stove.")
-    assert asked(desk, "What did Mel say about the kettle?")[0] == "a.md"
 
 
 def test_several_things_are_looked_for_in_several_conversations(desk: Desk) -> None:

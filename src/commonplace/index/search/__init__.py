@@ -119,11 +119,12 @@ class _Search:
         if is_long and 0 < found.total < self.limit and parse.says_much(parsed):
             # Notes that hold all words, fewer than a page, and after them those that hold some: on all pages.
             from_start = _Search(self.context, self.offset + self.limit, 0, self.explain)
-            return from_start._relaxed(today, near, from_start._strict(parsed, today).hits, self.offset)
+            first = from_start._strict(parsed, today) if self.offset else found
+            return from_start._relaxed(today, near, first.hits, self.offset)
         if found.total:
             return found
         if is_long or is_short or parse.is_prose(parsed):
-            return relaxed or self._relaxed(today, near)
+            return self._relaxed(today, near) if relaxed is None else relaxed
         return self._respelled(parsed, today)
 
     def _strict(self, parsed: parse.ParsedQuery, today: date | None) -> Hits:

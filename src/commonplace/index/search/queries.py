@@ -78,7 +78,6 @@ class NoteText:
     names: list[str]
     headings: str
     tags: list[str]
-    source: str | None
     address: str
     front: str
     text: str
@@ -327,8 +326,8 @@ class SearchContext:
         found: list[NoteText] = []
         if not rows:
             return found
-        for row, project, title, aliases, tags, source, path, headings, front, text, count in self.db.execute(
-            "select n.row, p.name, n.title, n.aliases, n.tags, n.source, n.path, t.headings,"
+        for row, project, title, aliases, tags, path, headings, front, text, count in self.db.execute(
+            "select n.row, p.name, n.title, n.aliases, n.tags, n.path, t.headings,"
             " t.front, t.text, t.passages"
             " from note n join project p on p.id = n.project join text t on t.row = n.row"
             f" where n.row in {_GIVEN}",
@@ -337,7 +336,7 @@ class SearchContext:
             names = [title, *(json.loads(aliases) if aliases else ())]
             spans = (self._spans(row * FIRST_PASSAGE, count, terms) if count else []) or [(0, len(text))]
             address, tags = f"{project}/{path}", json.loads(tags) if tags else []
-            found.append(NoteText(row, project, names, headings, tags, source, address, front, text, spans))
+            found.append(NoteText(row, project, names, headings, tags, address, front, text, spans))
         return found
 
     def best_first(self, scores: Mapping[int, float]) -> list[int]:

@@ -18,7 +18,20 @@ def snippet(text: str, start: int, stop: int, places: Sequence[Place], weights: 
     """At most 200 characters of `text[start:stop]`, cut where the words of most weight stand; and their line, from 1
     in `text`. `places` are in order."""
     inside = [place for place in places if start <= place[0] < stop] if stop - start > SNIPPET else []
-    return shortened(text, _snippet_start(text, start, _closest(inside, weights)) if inside else start, stop)
+    if not inside:
+        return shortened(text, start, stop)
+
+    def weight(number: int) -> float:
+        first = inside[number][0]
+        return sum(weights[word] for word in {word for at, word in inside[number:] if at < first + SNIPPET - 40})
+
+    # A little before the words: the start of their line when that is near, else of a word.
+    at = inside[max(range(len(inside)), key=weight)][0]
+    begin = text.rfind("\n", start, at) + 1 or start
+    if at - begin > 60:
+        back = max(start, at - 40)
+        begin = text.find(" ", back, at) + 1 or back
+    return shortened(text, begin, stop)
 
 
 def shortened(text: str, begin: int, stop: int) -> tuple[str, int]:
@@ -44,23 +57,3 @@ def nearness(places: Sequence[Place], words: int) -> float:
                 pair = min(word, other)
                 closest[pair] = min(closest[pair], at - last[other])
     return sum(_APART / (_APART + gap) for gap in closest[: words - 1] if gap < _APART * 4) / (words - 1)
-
-
-def _closest(inside: Sequence[Place], weights: Sequence[float]) -> int:
-    """The first place after which the words of most weight stand within a snippet."""
-
-    def weight(number: int) -> float:
-        first = inside[number][0]
-        return sum(weights[word] for word in {word for at, word in inside[number:] if at < first + SNIPPET - 40})
-
-    return inside[max(range(len(inside)), key=weight)][0]
-
-
-def _snippet_start(text: str, start: int, at: int) -> int:
-    """A little before `at`: the start of its line when that is near, else of a word."""
-    line = text.rfind("\n", start, at) + 1
-    if at - (line or start) <= 60:
-        return line or start
-    back = max(start, at - 40)
-    blank = text.find(" ", back, at)
-    return blank + 1 if blank >= 0 else back

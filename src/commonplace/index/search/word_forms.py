@@ -61,9 +61,5 @@ def inflected(stems: list[str]) -> set[str]:
 
 @cache
 def _forms() -> dict[str, tuple[str, ...]]:
-    return {word: tuple(line) for line in _lines("forms.txt") for word in line}
-
-
-def _lines(name: str) -> list[list[str]]:
-    lines = Path(__file__).with_name(name).read_text(encoding="utf-8").splitlines()
-    return [line.split() for line in lines if line and not line.startswith("#")]
+    lines = Path(__file__).with_name("forms.txt").read_text(encoding="utf-8").splitlines()
+    return {word: tuple(line.split()) for line in lines if not line.startswith("#") for word in line.split()}

@@ -10,7 +10,7 @@ import json
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
 from itertools import groupby
@@ -135,7 +135,10 @@ class Bert:
     def _attend(self, mixed: np.ndarray, lengths: Sequence[int]) -> np.ndarray:
         """What each token takes from the others of its text: softmax(q k) v, head by head."""
         result = np.empty((len(mixed), self.size), np.float32)
-        for start, stop, count, length in _runs(lengths):
+        stop = 0
+        for length, texts in groupby(lengths):
+            count = len(list(texts))
+            start, stop = stop, stop + count * length
             parts = mixed[start:stop].reshape(count, length, 3, self._heads, -1)
             query, key, value = (parts[:, :, at].transpose(0, 2, 1, 3) for at in range(3))
             scores = query @ key.transpose(0, 1, 3, 2)
@@ -193,15 +196,6 @@ def _gelu(x: np.ndarray, bias: np.ndarray) -> None:
         np.tanh(y, out=y)
         y += np.float32(1)
         rows *= y
-
-
-def _runs(lengths: Sequence[int]) -> Iterator[tuple[int, int, int, int]]:
-    """Neighbours of one length: (first token, behind the last token, how many texts, their length)."""
-    start = 0
-    for length, group in groupby(lengths):
-        count = len(list(group))
-        yield start, start + count * length, count, length
-        start += count * length
 
 
 def read_safetensors(path: Path) -> dict[str, np.ndarray]:

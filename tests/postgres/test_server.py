@@ -16,9 +16,9 @@ from commonplace.clock import wait_for
 from commonplace.engine.doctor import examine
 from commonplace.errors import ConfigError, DatabaseAway, DatabaseRefused
 from commonplace.store.journal import Change
-from commonplace.store.postgres.rows import SqlStatement
 from commonplace.store.postgres.server_connection import SETTINGS, Connection
 from commonplace.store.postgres.space_database import SCHEMA, SpaceDatabase
+from commonplace.store.postgres.space_rows import SqlStatement
 from postgres.conftest import Replica
 from postgres.server import admin_of
 from postgres.test_commits import cut

@@ -20,7 +20,7 @@ from commonplace.store.journal import Change
 from commonplace.store.layout import PRIVATE
 from commonplace.store.path_guard import clean
 from commonplace.store.postgres.new_space import Key, NewSpace
-from commonplace.store.postgres.rows import FileRow
+from commonplace.store.postgres.space_rows import FileRow
 
 T = TypeVar("T")
 _ROWS, _BYTES = 500, 8 << 20

@@ -180,11 +180,9 @@ class GraphReply:
         last: _Item | None = None
         more: Data = {}
         for item in self._sequence():
-            size, cursor_size = (
-                self._form.size(item.data),
-                0,
-            )  # at least as many characters as the cursor after it takes
-            if self._form.most:
+            size = self._form.size(item.data)
+            cursor_size = 0
+            if self._form.most:  # at least as many characters as the cursor after it takes
                 ranked = self._paging.ranked
                 cursor_size = 20 * (item.number + 2) + 400 if ranked else len(self._cursor_after(item))
             is_full = item.relation is None and len(entities) >= limit

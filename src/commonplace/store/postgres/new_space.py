@@ -15,9 +15,9 @@ from commonplace.clock import parse_stamp
 from commonplace.errors import InvalidInput
 from commonplace.store.base import sha256
 from commonplace.store.journal import Change
-from commonplace.store.postgres.rows import FileRow
 from commonplace.store.postgres.server_connection import SETTINGS
 from commonplace.store.postgres.space_database import _PARTITIONED, SpaceDatabase
+from commonplace.store.postgres.space_rows import FileRow
 
 if TYPE_CHECKING:
     import psycopg

@@ -24,7 +24,7 @@ from commonplace.store.files import lock_file, lock_owner, make_private, put_der
 from commonplace.store.journal import Touched
 from commonplace.store.layout import PRIVATE, Layout
 from commonplace.store.path_guard import clean
-from commonplace.store.postgres.rows import FileRow
+from commonplace.store.postgres.space_rows import FileRow
 
 Key = tuple[str, str]
 """(project, path)."""

@@ -34,9 +34,9 @@ from commonplace.store.layout import Layout
 from commonplace.store.path_guard import open_folder
 from commonplace.store.postgres.replica import ColdStart, Key, ReplicaFolder, ReplicaState, boot_id
 from commonplace.store.postgres.replica_log import ReplicaAccess, ReplicaHistory
-from commonplace.store.postgres.rows import FileRow, Snapshot, SpaceState
 from commonplace.store.postgres.shared_files import attach
 from commonplace.store.postgres.space_database import SpaceDatabase
+from commonplace.store.postgres.space_rows import FileRow, Snapshot, SpaceState
 
 _BATCH = 200
 """Notes of a large space brought before others get the folder's lock."""

@@ -21,8 +21,8 @@ from commonplace.store.base import File, Stamp, sha256
 from commonplace.store.files import put_derived
 from commonplace.store.journal import Change, History
 from commonplace.store.layout import Layout
-from commonplace.store.postgres.rows import counted
 from commonplace.store.postgres.space_database import SpaceDatabase
+from commonplace.store.postgres.space_rows import counted
 
 _MARK = re.compile(rb"^# ([0-9a-f-]{36})$", re.MULTILINE)
 _BETWEEN = 10.0

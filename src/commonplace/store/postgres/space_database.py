@@ -12,7 +12,8 @@ from commonplace.clock import block_for, parse_stamp
 from commonplace.errors import Busy, CommonplaceError, DatabaseAway, DatabaseRefused, OutcomeUnknown
 from commonplace.store.base import sha256
 from commonplace.store.files import LOCK_WAITS
-from commonplace.store.postgres.rows import (
+from commonplace.store.postgres.server_connection import Connection, reason_of
+from commonplace.store.postgres.space_rows import (
     FILE_ROWS,
     LINES,
     STATE,
@@ -24,7 +25,6 @@ from commonplace.store.postgres.rows import (
     of_log,
     of_step,
 )
-from commonplace.store.postgres.server_connection import Connection, reason_of
 
 if TYPE_CHECKING:
     import psycopg

@@ -13,7 +13,6 @@ from commonplace import Draft, errors, open_memory
 from commonplace.engine import doctor
 from commonplace.faces.memory_tool import MemoryCommands
 from commonplace.index.index import Index
-from commonplace.index.note_queries import NoteQueries
 from commonplace.note.edit import Append
 
 LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs inotify or Linux file names")
@@ -208,7 +207,7 @@ def test_an_index_found_damaged_in_the_middle_of_a_call_is_filled_before_the_ans
 def test_a_write_is_not_repeated_because_the_index_failed_after_it(memory, monkeypatch):
     note(memory, "log", "start")
     memory.sync()
-    damage_once(monkeypatch, NoteQueries, "permalink")
+    damage_once(monkeypatch, Index, "put")
     memory.edit("log", Append("once"))
     assert (memory.home / "notes" / "log.md").read_text().count("once") == 1
     assert memory.search("once").total == 1

@@ -14,8 +14,8 @@ import pytest
 from postgres.server import MISSING, is_available
 
 CONTRACT = Path(__file__).parents[1] / "contract"
-FILES = ("000b_freshness", "000b_links", "000b_permalinks", "000b_undo", "001_hand_made", "002_cases",
-         "003_cases", "004_cases", "004_expiry")  # fmt: skip
+FILES = ("000b_freshness", "000b_links", "000b_permalinks", "000b_undo", "001_hand_made", "002_graph",
+         "003_bank", "004_expiry", "004_values")  # fmt: skip
 IN_THIS_PROCESS = "not stdio and not mcp and not file-"
 
 

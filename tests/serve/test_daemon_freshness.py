@@ -32,8 +32,8 @@ def daemon(home):
 @pytest.fixture
 def listed(monkeypatch):
     """The projects whose files were all looked at."""
-    projects, look = [], FolderStore.list
-    monkeypatch.setattr(FolderStore, "list", lambda self, *below: projects.append(self.name) or look(self, *below))
+    projects, look = [], FolderStore.parts
+    monkeypatch.setattr(FolderStore, "parts", lambda self, *how: projects.append(self.name) or look(self, *how))
     return projects
 
 

@@ -221,3 +221,7 @@ def test_every_other_line_stays_byte_for_byte(
             assert block in after
     assert after.count("# note") == text.count("# note")
     assert bool(re.search(r"(?<!\r)\n", after)) == (not crlf)
+
+
+def test_the_comment_beside_an_empty_header_stays() -> None:
+    assert "# mine" in set_keys("---\n{} # mine\n---\nx\n", {"a": 1})

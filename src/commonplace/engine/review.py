@@ -90,7 +90,8 @@ class ReviewVerbs(HistoryVerbs):
     def review(self, *, limit: int = LIMIT, offset: int = 0, kind: str | None = None) -> list[ReviewItem]:
         """The open questions, of one kind if given, by the order of SOURCES; `limit` 0 = all. Nothing for an agent.
         Raises InvalidInput for a kind there is not."""
-        return list(islice(self._open_items(kind), offset, offset + limit if limit else None))
+        first = max(offset, 0)
+        return list(islice(self._open_items(kind), first, first + limit if limit > 0 else None))
 
     def _open_items(self, kind: str | None) -> Iterator[ReviewItem]:
         if kind is not None and kind not in SOURCES:

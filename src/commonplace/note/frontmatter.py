@@ -381,7 +381,9 @@ def round_trip(yaml_text: str, change: Callable[[Any, Callable[[str], Any]], Non
     yaml.width = 1 << 20
     out = io.StringIO()
     try:
-        rows = yaml.load(yaml_text) or {}
+        rows = yaml.load(yaml_text)
+        if rows is None:
+            rows = {}
         change(rows, yaml.load)
         yaml.dump(rows, out)
     except (YAMLError, AttributeError, ValueError) as error:

@@ -52,7 +52,7 @@ def show(visit: Visit) -> Response:
     lately = {change.agent for change in memory.log(limit=500) if change.agent}
     return visit.html(
         "search.html", projects=[each.name for each in memory.projects], categories=CATEGORIES,
-        tags=[each.partition("\t")[0] for each in offers(memory.settings, "tag")], 
+        tags=[each.partition("\t")[0] for each in offers(memory.settings, "tag")],
         agents=["owner", *sorted(lately), "import", "web", "file"], **values,
     )  # fmt: skip
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -21,6 +22,8 @@ settings.load_profile("ours")
 
 
 os.environ["MEMORY_SEMANTIC"] = "off"  # whether or not a model is installed here; processes we start inherit it
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # pytest runs in the background of a script
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # programs that tests stop by it would inherit that
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

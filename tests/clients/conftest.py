@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import pytest
 
 from commonplace import open_memory
 from commonplace.clients import hook
 from commonplace.clients.hook_events import PROMPT, HookEvent
-
-
-class Clock:
-    def __init__(self):
-        self.now = datetime(2026, 5, 7, 10, 0, tzinfo=UTC)
-
-    def __call__(self):
-        return self.now
-
-    def advance(self, **span):
-        self.now += timedelta(**span)
+from movable_clock import Clock
 
 
 @pytest.fixture
 def clock():
-    return Clock()
+    return Clock(datetime(2026, 5, 7, 10, 0, tzinfo=UTC))
 
 
 @pytest.fixture

@@ -73,19 +73,19 @@ def test_reminders_that_are_due_are_told_and_acknowledged_ones_are_not(memory):
 
 def test_it_is_told_what_others_added_since_the_clients_last_session_and_by_whom(memory, clock):
     memory.write(Draft("Long before", title="Before"))
-    clock.advance(hours=1)
+    clock.later(hours=1)
     start(memory)
     start(memory, "c0", client="codex")
-    clock.advance(hours=1)
+    clock.later(hours=1)
     memory.as_caller("codex", "mcp").write(Draft("The kiln needs cone 6.", title="Kiln"))
     memory.as_caller("claude", "mcp").write(Draft("My own words.", title="Own"))
-    clock.advance(hours=1)
+    clock.later(hours=1)
     told = start(memory, "s2")
     assert "Added by others since your last session" in told
     assert "notes/kiln, by codex) Kiln: The kiln needs cone 6." in told
     assert "My own words" not in told
     assert "Long before" not in told
-    clock.advance(hours=1)
+    clock.later(hours=1)
     assert "kiln" not in start(memory, "s3")
     assert "by claude) Own: My own words" in start(memory, "c1", client="codex")
 
@@ -94,10 +94,10 @@ def test_it_is_told_what_others_added_since_the_clients_last_session_and_by_whom
 def test_a_session_that_goes_on_is_told_only_what_is_new(memory, clock, source):
     memory.write(Draft("Prefers tabs", project="categories", category="preferences"))
     assert "tabs" in start(memory)
-    clock.advance(minutes=5)
+    clock.later(minutes=5)
     assert start(memory, source=source) == ""
     memory.as_caller("codex", "mcp").write(Draft("The kiln needs cone 6.", title="Kiln"))
-    clock.advance(minutes=5)
+    clock.later(minutes=5)
     told = start(memory, source=source)
     assert "kiln" in told
     assert "tabs" not in told
@@ -168,7 +168,7 @@ def test_text_of_a_note_cannot_end_the_fence_or_forge_a_line(memory):
 )
 def test_no_answer_is_over_its_budget(memory, clock, text, prompt):
     start(memory, "s0")
-    clock.advance(hours=1)
+    clock.later(hours=1)
     for number in range(5):
         memory.write(Draft(f"{number} {text}", project="categories", category="preferences"))
     for number in range(40):  # else nothing that all memories hold is rare

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,19 +19,6 @@ _MASKS = {
     "<TSMS>": r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", "<TS>": r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ",
     "<INT>": r"\d+", "<SIZE>": r"\d+\.\d (?:B|KB|MB)", "<PATH>": r'/[^\n"]*',
 }  # fmt: skip
-
-
-class Clock:
-    """A clock that stands still until it is told."""
-
-    def __init__(self, now: datetime = datetime(2026, 5, 7, 10, 0, 0, 250_000, tzinfo=UTC)):
-        self.now = now
-
-    def __call__(self) -> datetime:
-        return self.now
-
-    def later(self, seconds: float) -> None:
-        self.now += timedelta(seconds=seconds)
 
 
 class KeyValue:

@@ -11,7 +11,8 @@ import pytest
 from commonplace import NotFound, Query, faces, open_memory
 from commonplace.engine.entries import NoteEntries
 from commonplace.errors import CannotUndo
-from contract.key_value import Clock, KeyValue
+from contract.key_value import KeyValue
+from movable_clock import Clock
 from serve.process import connected
 
 pytestmark = pytest.mark.promise("004-9.5")

@@ -16,7 +16,8 @@ from commonplace import open_memory
 from commonplace.faces.kv import JsonFolder, toolset
 from commonplace.faces.tool import Registry
 from commonplace.store.inplace import locked_file
-from contract.key_value import CASES, NAMES, Clock, KeyValue, play
+from contract.key_value import CASES, NAMES, KeyValue, play
+from movable_clock import Clock
 from serve.process import ServerProcess, connected
 
 pytestmark = pytest.mark.promise("004-9.9")

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 from commonplace import __version__, open_memory
 from contract.home_kinds import in_database
-from contract.key_value import CASES, LIMIT, NAMES, Clock, KeyValue, play
+from contract.key_value import CASES, LIMIT, NAMES, KeyValue, play
+from movable_clock import Clock
 from serve.process import ServerProcess, connected, memory_mcp
 
 VALUES = {

@@ -11,7 +11,7 @@ import pytest
 from tests.contract.note_tools import Tools
 
 from commonplace import Draft, Query, open_memory
-from contract.key_value import Clock
+from movable_clock import Clock
 
 pytestmark = pytest.mark.promise("issue-facts")
 

@@ -9,7 +9,7 @@ import pytest
 from tests.contract.note_tools import Tools
 
 from commonplace import Draft, Query, errors, open_memory
-from contract.key_value import Clock
+from movable_clock import Clock
 
 pytestmark = pytest.mark.promise("issue-facts")
 

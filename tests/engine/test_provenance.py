@@ -13,7 +13,7 @@ from commonplace.engine.upkeep import Upkeep
 from commonplace.note.compose import Record
 from commonplace.note.edit import Append, FindReplace
 from commonplace.query import Query
-from contract.key_value import Clock
+from movable_clock import Clock
 
 NOW = datetime(2026, 5, 7, 10, tzinfo=UTC)
 

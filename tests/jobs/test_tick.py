@@ -12,24 +12,12 @@ from commonplace.jobs.job import Outcome, Round
 from commonplace.jobs.tick import FACE, Scheduler
 from commonplace.note.model import Draft
 from commonplace.serve.daemon import Daemon
-
-
-class Clock:
-    """A clock that stands until it is moved."""
-
-    def __init__(self):
-        self.now = datetime(2026, 5, 7, 10, 0, tzinfo=UTC)
-
-    def __call__(self):
-        return self.now
-
-    def move(self, **span):
-        self.now += timedelta(**span)
+from movable_clock import Clock
 
 
 @pytest.fixture
 def clock():
-    return Clock()
+    return Clock(datetime(2026, 5, 7, 10, 0, tzinfo=UTC))
 
 
 @pytest.fixture
@@ -57,19 +45,19 @@ def test_a_dream_of_each_level_comes_once_in_an_idle_period(memory, clock):
     daemon = Daemon(tick, timedelta(minutes=1))
     levels = []
     for minutes in (0, 4, 2, 10, 20, 30, 60, 60, 500):
-        clock.move(minutes=minutes)
+        clock.later(minutes=minutes)
         levels.append(tick.level())
         assert daemon.tick()
     assert levels == [0, 0, 1, 0, 2, 0, 3, 0, 0]
     somebody_writes(memory, "another")
     assert tick.level() == 0
-    clock.move(minutes=5)
+    clock.later(minutes=5)
     assert tick.level() == 1
 
 
 def test_after_a_long_absence_the_deepest_due_dream_comes_alone(memory, clock):
     somebody_writes(memory)
-    clock.move(hours=3)
+    clock.later(hours=3)
     tick = Scheduler(memory)
     assert tick.level() == 3
     assert Daemon(tick, timedelta(minutes=1)).tick()
@@ -80,7 +68,7 @@ def test_where_nothing_ever_changed_one_light_dream_comes(memory, clock):
     tick = Scheduler(memory)
     assert tick.level() == 1
     assert Daemon(tick, timedelta(minutes=1)).tick()
-    clock.move(hours=5)
+    clock.later(hours=5)
     assert tick.level() == 0
 
 
@@ -88,12 +76,12 @@ def test_a_change_by_hand_starts_a_new_idle_period(memory, clock):
     somebody_writes(memory)
     tick = Scheduler(memory)
     daemon = Daemon(tick, timedelta(minutes=1))
-    clock.move(hours=3)
+    clock.later(hours=3)
     daemon.tick()
     (memory.home / "categories" / "people").mkdir(parents=True)
     (memory.home / "categories" / "people" / "by-hand.md").write_text("Bob likes tea\n")
     daemon.tick()
-    clock.move(minutes=6)
+    clock.later(minutes=6)
     assert tick.level() == 1
 
 
@@ -130,11 +118,11 @@ def test_while_nothing_changes_and_no_time_is_over_the_jobs_look_at_nothing(memo
     daemon.tick()
     looked = []
     monkeypatch.setattr(Round, "run", lambda turn, name, plan: looked.append(name) or Outcome(name))
-    clock.move(minutes=1)
+    clock.later(minutes=1)
     daemon.tick()
     assert looked == []
     memory.read(memory.log()[0].path.rpartition("-")[2].removesuffix(".md"))
-    clock.move(minutes=1)
+    clock.later(minutes=1)
     daemon.tick()
     assert looked == ["expire", "decay", "upgrade", "consolidate"]
 
@@ -143,7 +131,7 @@ def test_what_is_written_while_the_jobs_plan_is_looked_at_in_the_next_round(drea
     somebody_writes(dreamless)
     daemon = Daemon(Scheduler(dreamless), timedelta(minutes=1))
     daemon.tick()
-    clock.move(minutes=1)
+    clock.later(minutes=1)
     dreamless.read(dreamless.log()[0].path.rpartition("-")[2].removesuffix(".md"))
     planned, real = [], Round.run
 
@@ -156,7 +144,7 @@ def test_what_is_written_while_the_jobs_plan_is_looked_at_in_the_next_round(drea
 
     monkeypatch.setattr(Round, "run", run)
     daemon.tick()
-    clock.move(minutes=1)
+    clock.later(minutes=1)
     daemon.tick()
     assert planned == ["expire", "decay", "upgrade", "consolidate"] * 2
 
@@ -165,8 +153,8 @@ def test_what_is_over_in_a_quiet_week_is_expired_all_the_same(dreamless, clock):
     somebody_writes(dreamless)
     daemon = Daemon(Scheduler(dreamless), timedelta(minutes=1))
     daemon.tick()
-    clock.move(days=7)
+    clock.later(days=7)
     daemon.tick()
-    clock.move(seconds=1)
+    clock.later(seconds=1)
     daemon.tick()
     assert dreamless.log()[0].verb == "expire"

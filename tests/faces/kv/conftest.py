@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from commonplace import open_memory
-from contract.key_value import Clock, KeyValue
+from contract.key_value import KeyValue
+from movable_clock import Clock
 
 
 @pytest.fixture

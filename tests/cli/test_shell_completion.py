@@ -103,3 +103,11 @@ def test_bash_understands_its_script(terminal: Any) -> None:
     script = terminal.ok("completion", "bash")
     done = run_process("bash", "-n", input=script.encode())
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_built_in_projects_are_offered_beside_a_configuration_nobody_can_read(
+    terminal: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal.configure("projects: [\n")
+    assert offered(terminal, monkeypatch, "memory project default no") == ["notes"]
+    assert offered(terminal, monkeypatch, "memory context x --project no") == ["notes"]

@@ -10,7 +10,14 @@ import pytest
 from clients.conftest import ask
 from commonplace import Draft, Query
 from commonplace.clients import hook
-from commonplace.clients.hook_context import PROMPT_TOKENS, START_TOKENS, own_words, project_names, tokens_in
+from commonplace.clients.hook_context import (
+    PROMPT_TOKENS,
+    START_TOKENS,
+    SessionFile,
+    own_words,
+    project_names,
+    tokens_in,
+)
 from commonplace.clients.hook_events import START, HookEvent
 
 
@@ -219,3 +226,14 @@ def test_words_of_a_prompt_are_those_its_author_wrote():
     given = "why?\n```py\ncode = 1\n```\n> quoted\n<log>\nERROR\n</log>\n"
     given += "<commonplace-memory note='x'>\nold\n</commonplace-memory>\nend"
     assert own_words(given).split() == ["why?", "end"]
+
+
+@pytest.mark.parametrize("extra", (0, 30, 60, 90))
+def test_a_note_counts_as_told_only_if_it_was(memory, extra):
+    sizes = [30 + (7 * at + extra) % 41 for at in range(40)]
+    for at, size in enumerate(sizes):
+        memory.write(Draft(f"w{at} " + "ab " * size, project="categories", category="preferences"))
+    context = json.loads(start(memory))["hookSpecificOutput"]["additionalContext"]
+    there = {info.id for info in memory.list(limit=0)[0] if f"{info.permalink})" in context}
+    assert there
+    assert SessionFile(memory.engine.layout.sessions, "claude-code", "s1").notes == there

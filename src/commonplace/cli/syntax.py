@@ -101,12 +101,13 @@ def stored(ctx: click.Context, kind: str, prefix: str = "") -> list[str]:
     """Values of a kind the home knows that begin with `prefix`, each with a tab and a preview if there is one."""
     from commonplace.engine.completion import offers
     from commonplace.errors import CommonplaceError
+    from commonplace.note.model import BUILT_IN_PROJECTS
 
     invocation = ctx.find_object(Invocation) or Invocation()
     try:
         return offers(invocation.settings, kind, prefix, invocation.caller)
-    except CommonplaceError:
-        return []
+    except CommonplaceError:  # the configuration cannot be read
+        return [*BUILT_IN_PROJECTS] if kind == "project" else []
 
 
 def _invalid(value: object, param: click.Parameter | None, why: str) -> Usage:

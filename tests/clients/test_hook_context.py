@@ -228,7 +228,7 @@ def test_words_of_a_prompt_are_those_its_author_wrote():
     assert own_words(given).split() == ["why?", "end"]
 
 
-@pytest.mark.parametrize("extra", (0, 30, 60, 90))
+@pytest.mark.parametrize("extra", [0, 30, 60, 90])
 def test_a_note_counts_as_told_only_if_it_was(memory, extra):
     sizes = [30 + (7 * at + extra) % 41 for at in range(40)]
     for at, size in enumerate(sizes):

@@ -216,7 +216,8 @@ def as_of_moment(memory: Memory, text: Text) -> datetime | None:
     try:
         return None if text is None else memory.as_of(text)
     except TimeframeError:
-        raise Failure(f'invalid --as-of date: "{text}"', TimeframeError.code) from None
+        hint = "Use e.g. 2025-03-01, 2025-03 or yesterday."
+        raise Failure(f'invalid --as-of date: "{text}"', TimeframeError.code, hint) from None
 
 
 def _local(value: datetime | str, zone: tzinfo | None, form: str = "%Y-%m-%d %H:%M:%S") -> str:
@@ -260,7 +261,14 @@ def tag(call: Invocation, *refs: str, add: str | None, remove: str | None) -> No
     Several are one change: all are tagged, or none. Their documents are in the list `results`.
     """
     with call.memory() as memory:
-        notes = memory.tag_many(memories_named(memory, refs), split_list(add), split_list(remove))
+        try:
+            infos = memories_named(memory, refs)
+        except NotFound as error:
+            if add or remove or len(refs) == 1 or error.identifier == refs[0]:
+                raise
+            tags = ",".join(refs[1:])
+            raise Failure(output.error_sentence(error), error.code, guesses=[f"--add {tags}"]) from None
+        notes = memory.tag_many(infos, split_list(add), split_list(remove))
         texts = [f"Tags of {note.id[:8]}: [{' '.join(note.tags)}]" for note in notes]
         call.answer_each(texts, [{"id": note.id, "tags": list(note.tags)} for note in notes])
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from cli.pseudo_terminal import shown
+
 
 @pytest.mark.parametrize(
     ("argv", "guess"),
@@ -50,3 +52,12 @@ def test_a_folder_read_by_every_source_is_warned_of(terminal: Any, tmp_path: Pat
 def test_a_date_that_is_none_is_answered_with_those_that_are(terminal: Any) -> None:
     said = terminal("list", "--as-of", "soonish").err
     assert said == 'Error: invalid --as-of date: "soonish"\nUse e.g. 2025-03-01, 2025-03 or yesterday.\n'
+
+
+def test_a_project_in_a_folder_that_is_not_there_says_that_it_was_made(terminal: Any, tmp_path: Path) -> None:
+    folder = tmp_path / "vualt"
+    said = shown("project", "add", "work", str(folder)).splitlines()
+    assert said == [f"Added project work ({folder}, 0 notes)", f"{folder} was not there, and was made."]
+    assert folder.is_dir()
+    (tmp_path / "vault").mkdir()
+    assert len(shown("project", "add", "more", str(tmp_path / "vault")).splitlines()) == 1

@@ -106,7 +106,11 @@ def write(call: Invocation, *words: str, category: Text, **new: Any) -> None:
         said = f"Created {kind} memory: {note.id}"
         if note.expires is not None and output.is_terminal():
             day = _local(note.expires, memory.settings.zone, "%Y-%m-%d")
-            said += f"\nArchived on {day} unless read, sorted or pinned before."
+            often = memory.settings.upgrade_access_threshold
+            by_hand = f"memory consolidate archives it after {day} unless it is sorted or pinned; memory serve never."
+            noted = f"Archived after {day} unless it is read {often} times, sorted or pinned before."
+            is_by_hand = memory.agent is None and note.source == "manual"  # contract 001, 18.4
+            said += f"\n{by_hand if is_by_hand else noted}"
         call.answer(said, memory=record(memory, note, note.content))
 
 

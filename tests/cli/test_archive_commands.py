@@ -47,11 +47,14 @@ def test_pinned_memories_stand_first_in_the_overview(terminal: Any) -> None:
 def test_a_terminal_is_told_when_an_inbox_memory_will_be_archived(
     terminal: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    line = "Archived on 2026-05-08 unless read, sorted or pinned before."
+    line = "memory consolidate archives it after 2026-05-08 unless it is sorted or pinned; memory serve never."
     now = ("--now", "2026-05-01T12:00:00Z")
     assert len(terminal.ok("write", "x", *now).splitlines()) == 1
     monkeypatch.setattr(output, "is_terminal", lambda: True)
     assert terminal.ok("write", "x", *now).splitlines()[1:] == [line]
+    line = "Archived after 2026-05-08 unless it is read 3 times, sorted or pinned before."
+    assert terminal.ok("--agent", "claude", "write", "x", *now).splitlines()[1:] == [line]
+    assert terminal.ok("write", "x", "--source", "mail", *now).splitlines()[1:] == [line]
     assert len(terminal.ok("write", "x", "--category", "people", *now).splitlines()) == 1
     assert "expires_at" in json.loads(terminal.ok("write", "x", "--json", *now))["memory"]
 

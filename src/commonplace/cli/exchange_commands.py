@@ -390,6 +390,10 @@ def ingest(call: Invocation, *, wanted: str, path: Text, dry_run: bool, again: b
         for name, each in outcomes.items():
             for warning in each.warnings:
                 output.notice(one_line(f"warning: {name}: {warning}"))
+        if path is not None and wanted == _ALL and len(plans) > 1:
+            names = ", ".join(outcomes)
+            output.notice(f"warning: {names} each read this folder in their own way, so a file may be several memories")
+            output.notice("Name the one whose notes these are, e.g. --source obsidian.")
     if dry_run:
         lines = [f"would ingest {found.source_ref}" for each in plans for found in each.new]
         lines += [f"would update {info.id[:8]} {found.source_ref}" for each in plans for info, found in each.changed]

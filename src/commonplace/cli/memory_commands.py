@@ -106,7 +106,11 @@ def write(call: Invocation, *words: str, category: Text, **new: Any) -> None:
         said = f"Created {kind} memory: {note.id}"
         if note.expires is not None and output.is_terminal():
             day = _local(note.expires, memory.settings.zone, "%Y-%m-%d")
-            said += f"\nArchived on {day} unless read, sorted or pinned before."
+            often = memory.settings.upgrade_access_threshold
+            by_hand = f"memory consolidate archives it after {day} unless it is sorted or pinned; memory serve never."
+            noted = f"Archived after {day} unless it is read {often} times, sorted or pinned before."
+            is_by_hand = memory.agent is None and note.source == "manual"  # contract 001, 18.4
+            said += f"\n{by_hand if is_by_hand else noted}"
         call.answer(said, memory=record(memory, note, note.content))
 
 
@@ -216,7 +220,8 @@ def as_of_moment(memory: Memory, text: Text) -> datetime | None:
     try:
         return None if text is None else memory.as_of(text)
     except TimeframeError:
-        raise Failure(f'invalid --as-of date: "{text}"', TimeframeError.code) from None
+        hint = "Use e.g. 2025-03-01, 2025-03 or yesterday."
+        raise Failure(f'invalid --as-of date: "{text}"', TimeframeError.code, hint) from None
 
 
 def _local(value: datetime | str, zone: tzinfo | None, form: str = "%Y-%m-%d %H:%M:%S") -> str:
@@ -260,7 +265,14 @@ def tag(call: Invocation, *refs: str, add: str | None, remove: str | None) -> No
     Several are one change: all are tagged, or none. Their documents are in the list `results`.
     """
     with call.memory() as memory:
-        notes = memory.tag_many(memories_named(memory, refs), split_list(add), split_list(remove))
+        try:
+            infos = memories_named(memory, refs)
+        except NotFound as error:
+            if add or remove or len(refs) == 1 or error.identifier == refs[0]:
+                raise
+            tags = ",".join(refs[1:])
+            raise Failure(output.error_sentence(error), error.code, guesses=[f"--add {tags}"]) from None
+        notes = memory.tag_many(infos, split_list(add), split_list(remove))
         texts = [f"Tags of {note.id[:8]}: [{' '.join(note.tags)}]" for note in notes]
         call.answer_each(texts, [{"id": note.id, "tags": list(note.tags)} for note in notes])
 

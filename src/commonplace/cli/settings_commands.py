@@ -170,13 +170,15 @@ def project_add(call: Invocation, *words: str, as_default: bool, native: bool) -
     name = words[0] if len(words) > 1 else re.sub(r"[^\w .\-]+", "-", Path(folder).stem).strip(" .-")[:64]
     with call.memory() as memory:
         place = folder if memory.settings.url is None else words[-1]  # projects/NAME, on every machine
+        is_new = memory.settings.url is None and not os.path.lexists(folder)
         added, action = memory.add_project(name, place, as_default)
         if action == "unchanged":
             raise Failure(f"project exists: {added.name}", "exists")
         (row,) = _rows(memory, added)
         if action == "asked":
             return call.answer(f"Asked the owner for {added.root}: see memory review", project=row)
-        call.answer(f"Added project {added.name} ({added.root}, {row['notes']} notes)", project=row)
+        made = f"\n{folder} was not there, and was made." if is_new and call.on_terminal else ""
+        call.answer(f"Added project {added.name} ({added.root}, {row['notes']} notes){made}", project=row)
 
 
 @command("list", keys={"projects": _PROJECT_KEYS}, example="memory project list")

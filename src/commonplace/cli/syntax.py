@@ -34,6 +34,13 @@ _OFFERED = {"ID": "id", "A": "id", "B": "id", "REF": "id", "N": "change"}
 """What the shell is offered for a positional argument of this name."""
 ALIASES = {"add": "write", "ls": "list", "show": "read", "rm": "delete remove del"}
 """Other names of commands: of the first of these the group has."""
+_MEANT = {
+    "cat": "read", "create": "write", "find": "search", "forget": "delete", "get": "read", "grep": "search",
+    "history": "log", "new": "write", "remember": "write", "revert": "undo", "start": "serve",
+}  # fmt: skip
+"""What other programs call our commands: no names of ours, but what is guessed."""
+_TAKES_PLACE = ("--path", "--input", "--output")
+"""Options with which commands without positional arguments take a file or folder."""
 
 
 class Usage(click.UsageError):
@@ -136,7 +143,11 @@ class PositionalWords(click.Argument):
         if most is None and self.names[-1] not in _TOOK_ONE:
             raise Usage(f"requires at least {least} arg(s), only received {count}", ctx)
         number = least if most in (least, None) else f"at most {most}" if least == 0 else f"between {least} and {most}"
-        raise Usage(f"accepts {number} arg(s), received {count}", ctx)
+        error = Usage(f"accepts {number} arg(s), received {count}", ctx)
+        if (most, count) == (0, 1):
+            options = (each for each in ctx.command.params if isinstance(each, click.Option))
+            error.guesses = [f"{name} {words[0]}" for each in options for name in each.opts if name in _TAKES_PLACE]
+        raise error
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
         count = len(ctx.params.get("words") or ())
@@ -287,7 +298,8 @@ class Group(_Documented, click.Group):
         """The error for a command there is not, with those it may be."""
         error = Usage(f'unknown command "{name}" for "{ctx.command_path}"', ctx)
         aliases = (alias for alias in ALIASES if self.named(alias) in self._modules)
-        error.guesses = near(name, [*self._modules, *aliases])
+        meant = _MEANT.get(name, "")
+        error.guesses = [meant] if meant in self._modules else near(name, [*self._modules, *aliases])
         return error
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

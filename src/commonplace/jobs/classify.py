@@ -40,6 +40,14 @@ _OUTWEIGHS, _TABLE_SHARE = 0.25, 0.15
 share of all votes more."""
 _CORRECTED = 0.35  # the likeness a memory the owner corrected must have to decide
 _SURE = 1.5  # how many times the votes of the second category those of the first are when nobody need be asked
+_SAYS_WHEN = re.compile(
+    r"\b(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)(?:[a-z]*ary|ch|il|ust|ember|ober)?\b"
+    r"|\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|\b(?:19|20)\d\d\b"
+    r"|\b(?:spring|summer|autumn|fall|winter|days?|weeks?|weekend|months?|years?|holidays?|christmas|easter|eve)\b"
+    r"|[年月周日号春夏秋冬节夕]|星期|礼拜|假期",
+    re.I,
+)
+"""Words of time the grammar reads no time from, as it would guess: "in August"."""
 _READ = 2000  # characters of a text that are compared
 _SHOWN = 40  # characters of an example that a reason shows
 
@@ -87,7 +95,7 @@ class Classifier:
         from commonplace.note import timephrase
 
         settings = self._settings
-        times = timephrase.read_all(text, memory.created, settings.reading_zone, settings.day_hour)
+        times = list(timephrase.read_all(text, memory.created, settings.reading_zone, settings.day_hour))
         readings = [each for _, each in times if isinstance(each, timephrase.Reading)]
         # `habits` for a repeat, `date` for a day of the calendar.
         said = [("habits", each.phrase) for each in readings if each.repeat]
@@ -95,17 +103,19 @@ class Classifier:
         if said:
             category, words = said[0]
             return CategoryChoice(category, "time", f'{category} (time "{words}")')
-        return self._by_examples(text)
+        return self._by_examples(text, is_timeless=not times and _SAYS_WHEN.search(text) is None)
 
-    def _by_examples(self, text: str, leaning: str | None = None) -> CategoryChoice:
+    def _by_examples(self, text: str, leaning: str | None = None, *, is_timeless: bool = False) -> CategoryChoice:
         """By the examples that are nearest in their words and, where a model is, in what they mean: both vote alike.
-        `leaning`: what the table says."""
-        near = examples().nearest(text, _NEIGHBOURS, 0.0)
+        `leaning`: what the table says. Those of `date` have no vote on a text that names no time."""
+        near = examples().nearest(text, 2 * _NEIGHBOURS, 0.0)
+        near = [each for each in near if not (is_timeless and each[1] == "date")][:_NEIGHBOURS]
         votes = _votes(near, _WEIGHT)
         # By what the texts mean: nothing without a model, before `learn`, and for a text the model cannot read.
         known = known_texts(self._settings, examples().texts)
         labelled = zip(known.cosines(text[:_READ]) if known else [], examples().labelled, strict=False)
-        meant = sorted(((cosine, category, example) for cosine, (example, category) in labelled), reverse=True)
+        meant = sorted(((cosine, category, example) for cosine, (example, category) in labelled
+                        if not (is_timeless and category == "date")), reverse=True)  # fmt: skip
         if meant := [each for each in meant[:_NEIGHBOURS] if each[0] > 0]:
             by_meaning = _votes(meant, _BY_MEANING)
             total, whole = sum(votes.values()) or 1.0, sum(by_meaning.values())

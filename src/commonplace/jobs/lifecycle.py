@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -30,9 +30,10 @@ def plan_expire(
 ) -> list[Action]:
     """Memories of the inbox whose `expires_at` is before `now` go to the archive, into the category they belong to.
     `careful`: but for what the daemon leaves alone."""
+    kept = kept_for_reminders(memories, settings) if careful else {}
     expired = [
         (each, at) for each, at in _expiring(memories)
-        if at < now and not (careful and _is_left_alone(each, settings))
+        if max(at, kept.get(each.id, at)) < now and not (careful and _is_left_alone(each, settings))
     ]  # fmt: skip
     classifier = Classifier(settings, memories if expired else ())
     return [
@@ -52,12 +53,32 @@ def plan_decay(
     memories: Sequence[MemoryState], settings: Settings, now: datetime, *, careful: bool = False
 ) -> list[Action]:
     """Organized memories that were never read, and not used within `daemon.decay_threshold`, go to the archive, but for
-    exempt categories, pinned ones and reminders still to fire. `careful`: but for what the daemon leaves alone."""
+    exempt categories, pinned ones and reminders still to fire or pending. `careful`: but for what the daemon leaves
+    alone."""
+    kept = kept_for_reminders(memories, settings, sources=careful)
     return [
         Action("decay", "decay", each.id, f"never read since {stamp(each.created)}", each.path)
         for each in _unread(memories, settings)
-        if now - _last_use(each) > settings.decay_threshold and not (careful and _is_left_alone(each, settings))
+        if _decays_after(each, settings, kept) < now and not (careful and _is_left_alone(each, settings))
     ]
+
+
+def kept_for_reminders(
+    memories: Sequence[MemoryState], settings: Settings, *, sources: bool = True
+) -> dict[str, datetime]:
+    """By ids, until when a reminder keeps memories from the archive: until it fires, and then as long as it is in the
+    pending list. It keeps itself and, with `sources`, the memory of whose text it was made."""
+    ends: dict[str, datetime] = {}
+    for each in memories:
+        reminder = Reminder.of(each.header) if each.category == REMINDERS else Reminder()
+        at = reminder.due if reminder.is_waiting else None if reminder.is_done else reminder.fired
+        if at is not None:
+            with suppress(OverflowError):
+                at += timedelta(days=settings.pending_days)
+            source = each.header.get("reminder_of")
+            for id in (each.id, source) if sources and isinstance(source, str) else (each.id,):
+                ends[id] = max(at, ends.get(id, at))
+    return ends
 
 
 def _is_left_alone(memory: MemoryState, settings: Settings) -> bool:
@@ -78,8 +99,13 @@ def _is_wanted(memory: MemoryState, settings: Settings) -> bool:
     return memory.phase == INBOX and memory.access_count >= settings.upgrade_access_threshold
 
 
-def _last_use(memory: MemoryState) -> datetime:
-    return max(memory.created, memory.used or memory.created)
+def _decays_after(memory: MemoryState, settings: Settings, kept: Mapping[str, datetime]) -> datetime:
+    """When an unread memory is old: `daemon.decay_threshold` after it was written or shown by a search."""
+    used = max(memory.created, memory.used or memory.created)
+    try:
+        return max(used + settings.decay_threshold, kept.get(memory.id, used))
+    except OverflowError:
+        return datetime.max.replace(tzinfo=UTC)
 
 
 def _unread(memories: Sequence[MemoryState], settings: Settings) -> Iterator[MemoryState]:
@@ -184,10 +210,10 @@ def decay(memory: Memory, *, dry_run: bool = False) -> list[Action]:
 def next_due(memories: Sequence[MemoryState], settings: Settings) -> datetime | None:
     """The moment after which the daemon's jobs have something to do, if they have nothing to do now and no memory
     changes until then (`Upkeep.state` tells); None: never."""
-    moments = [at for each, at in _expiring(memories) if not _is_left_alone(each, settings)]
-    decaying = [_last_use(each) for each in _unread(memories, settings) if not _is_left_alone(each, settings)]
-    with suppress(OverflowError):
-        moments += [min(decaying) + settings.decay_threshold] if decaying else []
+    kept = kept_for_reminders(memories, settings)
+    moments = [max(at, kept.get(each.id, at)) for each, at in _expiring(memories) if not _is_left_alone(each, settings)]
+    unread = [each for each in _unread(memories, settings) if not _is_left_alone(each, settings)]
+    moments += [_decays_after(each, settings, kept) for each in unread]
     return min(moments, default=None)
 
 

@@ -24,7 +24,7 @@ from commonplace.index.rows import NoteInfo
 from commonplace.jobs.classify import FALLBACK, Classifier, shortened
 from commonplace.jobs.dedup import near_pairs
 from commonplace.jobs.job import MERGE, OWNER, Action, MemoryState, Round, apply, states_of
-from commonplace.jobs.lifecycle import plan_decay, plan_upgrade_of
+from commonplace.jobs.lifecycle import kept_for_reminders, plan_decay, plan_upgrade_of
 from commonplace.jobs.reminders import VAGUE_DAY, plan_from_text
 from commonplace.note.edit import FindReplace
 from commonplace.note.model import CATEGORY_PROJECT, INBOX, KV_PROJECT
@@ -88,10 +88,13 @@ def _unused(memory: Memory) -> Iterator[ReviewItem]:
     turn = Round(memory)
     known = {each.id: each for each in turn.memories}
     sure = {action.id for action in plan_decay(turn.memories, memory.settings, turn.now, careful=True)}
+    kept = kept_for_reminders(turn.memories, memory.settings)
     for action in plan_decay(turn.memories, memory.settings, turn.now):
-        if action.id not in sure:  # else the daemon archives it unasked
+        # What is sure the daemon archives unasked; what has a reminder ahead it keeps until then, unasked too.
+        if action.id not in sure and kept.get(action.id, turn.now) <= turn.now:
             each = known[action.id]
-            text = f'Archive "{shortened(each.content)}" ({each.category})? It was {action.reason}'
+            since = f"{each.created.astimezone(memory.settings.reading_zone):%Y-%m-%d}"
+            text = f'Archive "{shortened(each.content)}" ({each.category})? It was never read since {since}'
             key = f"archive:{each.id}:{_mark(each)}"
             yield ReviewItem(key, "archive", text, (each.id,), (("y", "archive it"), ("n", "keep it")))
 

@@ -1,0 +1,102 @@
+"""What the daemon does not archive because of a time: what a reminder is still to come of, and what has just fired."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from commonplace.engine.memory_rows import contents
+from commonplace.jobs import reminders
+from commonplace.jobs.lifecycle import next_due
+from commonplace.jobs.tick import Round
+from commonplace.note.model import Draft
+from commonplace.query import memory_query
+from jobs.homes import MOMENT, Home
+
+TEXT = "Release 2.3 goes out on 15 July 2026"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    """A home in which an agent noted a day ten weeks ahead, of which a dream made a reminder."""
+    home = Home(tmp_path / "home", "timezone: UTC\nnotification:\n  method: file\n")
+    home.memory.as_caller("claude", "mcp").write(Draft(TEXT, project="categories", category="project"))
+    home.later(hours=3)
+    home.round()
+    assert shown(home) == {("project", TEXT), ("reminders", TEXT)}
+    return home
+
+
+def shown(home: Home) -> set[tuple[str | None, str]]:
+    """Category and text of what lists show."""
+    found = home.memory.list(memory_query(), limit=0)[0]
+    return {(info.category, text) for info, text in zip(found, contents(home.memory, found), strict=True)}
+
+
+def live(home: Home, until: str, *without: str) -> None:
+    """A round each morning at ten, up to and including this day of 2026."""
+    while f"{home.now:%m-%d}" < until:
+        home.now = home.now.replace(hour=10) + timedelta(days=1)
+        home.round(*without)
+
+
+def test_what_an_agent_noted_about_a_day_ahead_is_there_on_that_day(home: Home) -> None:
+    live(home, "07-15")
+    assert ("project", TEXT) in shown(home)
+
+
+def test_a_reminder_stays_in_the_pending_list_after_it_fired_though_it_was_made_long_ago(home: Home) -> None:
+    live(home, "07-20")
+    assert TEXT in (home.memory.home / "pending.md").read_text(encoding="utf-8")
+    live(home, "07-23")
+    assert TEXT not in (home.memory.home / "pending.md").read_text(encoding="utf-8")
+
+
+def test_both_are_archived_when_the_reminder_leaves_the_list(home: Home) -> None:
+    live(home, "07-22")
+    assert shown(home) == {("project", TEXT), ("reminders", TEXT)}
+    live(home, "07-23")
+    assert shown(home) == set()
+
+
+def test_a_reminder_that_was_acknowledged_is_archived_at_once_when_it_is_old(home: Home) -> None:
+    live(home, "07-15")
+    (info,) = [each for each in home.memory.list(memory_query(), limit=0)[0] if each.category == "reminders"]
+    reminders.acknowledge(home.memory, info.id)
+    live(home, "07-16")
+    assert shown(home) == set()
+
+
+def test_a_threshold_of_all_time_ends_nothing(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home", "daemon:\n  decay_threshold: 9999999d\n")
+    home.memory.as_caller("claude", "mcp").write(Draft("kept", project="categories", category="knowledge"))
+    home.later(days=9000)
+    assert home.job("decay").actions == ()
+    assert next_due(Round(home.memory).memories, home.memory.settings).year == 9999
+
+
+def test_a_note_of_the_inbox_with_a_reminder_ahead_does_not_expire_before_it(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home", "timezone: UTC\n")
+    text = "Ramen with Kenji, 15 June 2026, 18:30"
+    ref = home.memory.as_caller("claude", "mcp").write(Draft(text, project="categories")).id
+    reminder = {"due_at": "2026-06-15T18:30:00Z", "reminder_of": ref}
+    home.put("11111111-1111-4111-8111-111111111111", text, "reminders", further=reminder)
+    turn = Round(home.memory)
+    assert next_due(turn.memories, home.memory.settings) == MOMENT.replace(month=6, day=22, hour=18, minute=30)
+    live(home, "06-22", "dream")
+    assert home.info(ref).phase == "inbox"
+    live(home, "06-24", "dream")
+    assert home.info(ref).phase == "archived"
+
+
+def test_nobody_is_asked_whether_to_archive_what_has_a_reminder_ahead(home: Home) -> None:
+    home.write("The boiler is serviced on 15 July 2026")
+    home.later(hours=3)
+    home.round()
+    live(home, "07-14")
+    assert [each.text for each in home.memory.review(kind="archive")] == []
+    live(home, "08-20")
+    (asked,) = [each.text for each in home.memory.review(kind="archive") if "(date)" in each.text]
+    assert asked == 'Archive "The boiler is serviced on 15 July 2026" (date)? It was never read since 2026-05-06'

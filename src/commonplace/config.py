@@ -422,7 +422,11 @@ def _zone(name: str) -> tzinfo:
 
 def _read(path: Path) -> dict[str, Any]:
     """The keys and values of a YAML file; none if it does not exist. Raises ConfigError."""
-    if path.name == "config.yaml" and path.exists() and not path.is_file():  # reading a pipe would never end
+    try:
+        is_odd = path.name == "config.yaml" and path.exists() and not path.is_file()
+    except OSError as error:  # of a folder nobody may look into
+        raise ConfigError(f"load config: {path}: {error.strerror}") from None
+    if is_odd:  # reading a pipe would never end
         raise ConfigError(f"load config: {path}: it is no regular file; remove it")
     return _parsed(path, _text(path))
 

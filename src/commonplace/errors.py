@@ -353,6 +353,14 @@ class StorageError(CommonplaceError):
         super().__init__(f"Could not write {path}: {reason}. Nothing was changed.")
 
 
+class Unreadable(StorageError):
+    """What lies at `path` cannot be read; `remedy` is a sentence about what helps."""
+
+    def __init__(self, path: str, reason: str, remedy: str = ""):
+        CommonplaceError.__init__(self, f"Could not read {path}: {reason}. {remedy}".rstrip())
+        self.path, self.reason = path, reason
+
+
 class NotPutBack(StorageError):
     """A change failed, and a part of it may stay, as `reason` says."""
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from commonplace.engine import doctor
 from commonplace.faces.memory_tool import MemoryCommands
 from commonplace.index.index import Index
 from commonplace.note.edit import Append
+from commonplace.query import Query
 
 LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs inotify or Linux file names")
 
@@ -35,8 +38,6 @@ def note(memory, name: str, text: str, folder: str = "", **more):
 
 
 def paths(memory, project: str = "notes") -> list[str]:
-    from commonplace.query import Query
-
     return sorted(info.path for info in memory.list(Query(projects=(project,)), limit=0)[0])
 
 
@@ -204,6 +205,24 @@ def test_an_index_found_damaged_in_the_middle_of_a_call_is_filled_before_the_ans
     assert memory.search("text").total == 1
 
 
+def test_what_stands_in_for_an_index_is_exchanged_at_a_look_at_the_disk_only(tmp_path, monkeypatch):
+    home, ahead, real = tmp_path / "home", [0.0], time.monotonic
+    with open_memory(home, watch=False) as memory:
+        note(memory, "Tea", "green tea")
+    for each in (home / ".commonplace").glob("index.db*"):
+        each.unlink()
+    (home / ".commonplace" / "index.db" / "in the way").mkdir(parents=True)  # so none can be made but in memory
+    monkeypatch.setattr(time, "monotonic", lambda: real() + ahead[0])
+    with open_memory(home, watch=False) as memory:
+        (found,) = memory.list(Query(projects=("notes",)), limit=0)[0]
+        ahead[0] += 60
+        assert "green tea" in memory.text_of(found)
+        (home / ".commonplace" / "index.db" / "in the way").rmdir()
+        (home / ".commonplace" / "index.db").rmdir()
+        assert paths(memory) == ["Tea.md"]
+    assert (home / ".commonplace" / "index.db").is_file()  # tried again
+
+
 def test_a_write_is_not_repeated_because_the_index_failed_after_it(memory, monkeypatch):
     note(memory, "log", "start")
     memory.sync()
@@ -289,6 +308,23 @@ def test_a_home_that_is_away_is_told_of_in_plain_words(memory, tmp_path: Path):
         memory.search("x")
     os.rename(tmp_path / "away", memory.home)
     assert memory.search("x").total == 0
+
+
+def test_the_doctor_names_notes_in_a_folder_nobody_may_look_into(memory, monkeypatch):
+    one = memory.write(Draft("likes coffee", project="categories", category="preferences"))
+    memory.write(Draft("likes tea", project="categories", category="preferences"))
+    as_ever = os.open
+
+    def refusing(path, *args, **more):
+        if str(path).endswith("categories/preferences"):
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return as_ever(path, *args, **more)
+
+    monkeypatch.setattr(os, "open", refusing)
+    found = [(each.level, each.code, each.text) for each in doctor.examine(memory)]
+    assert found == [("error", "unreadable", "permission denied; it is shown as it was")] * 2
+    with pytest.raises(errors.Unreadable, match=rf"Could not read {one.path}: permission denied\.$"):
+        memory.read(one.id)
 
 
 def test_the_first_of_many_notes_is_named_when_the_folder_of_their_project_is_missing(memory, tmp_path: Path):

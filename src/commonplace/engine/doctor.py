@@ -163,8 +163,11 @@ def _memories(memory: ReadVerbs) -> list[Finding]:
                 found.append(Finding("warning", "dangling_link", place, text, "remove the link"))
         wanted = info.header.get("content_hash")
         if wanted:
-            file = engine.store(info.project).read(info.path)
-            note = engine.parse(info.project, info.path, file)
+            try:
+                note = engine.parse(info.project, info.path, engine.store(info.project).read(info.path))
+            except StorageError as error:
+                found.append(Finding("error", "unreadable", place, f"{error.reason}; it is shown as it was"))
+                continue
             if note is not None and sha256(note.content.encode()) != wanted:
                 found.append(Finding("info", "hash_differs", place, "edited by hand"))
     for info in reminders:

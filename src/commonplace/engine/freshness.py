@@ -128,7 +128,7 @@ class Freshness:
         """
         from commonplace.index.sync import Result
 
-        result, begun, self._looked = Result(), time.monotonic(), 0.0
+        result, begun, self._looked, openings = Result(), time.monotonic(), 0.0, self._openings
         whole = whole or self._must_be_whole
         if whole and self.late:
             self.close()
@@ -140,6 +140,8 @@ class Freshness:
                 self.close()
             self._pending = set(self.stores)  # the system tells a change once: look at everything next time
             raise
+        if self._index.openings != openings:
+            self._index.try_later()  # it may have taken long to catch up
         self._looked, self.behind = begun, ""
         return result
 

@@ -40,7 +40,7 @@ _BUSY_SECONDS = 2.0
 _LARGEST_COPY = 256 << 20
 """Bytes of an index up to which it is copied into memory when it cannot be written."""
 _TRY_AGAIN = 3.0
-"""Seconds after which an index that could not be written is tried again."""
+"""Seconds after which an index that could not be written is tried again, once what stands in for it shows the disk."""
 _OPEN_SECONDS = 0.5
 """How long the opening of the index waits for the home's lock."""
 _SETTINGS = (
@@ -114,9 +114,7 @@ class Database:
         self.identity = (*_inode(self.path), self.openings)
 
     def _is_usable(self) -> bool:
-        if self._try_again is not None:
-            return time.monotonic() < self._try_again
-        return _inode(self.path) == self.identity[:2]
+        return self._try_again is not None or _inode(self.path) == self.identity[:2]
 
     @property
     def write_lock(self) -> AbstractContextManager[object]:
@@ -144,8 +142,17 @@ class Database:
         return True
 
     def pin(self) -> None:
-        """Open the index, and until `unpin` use this file even if another process puts a new one in its place."""
+        """Open the index, and until `unpin` use this file even if another process puts a new one in its place. Only
+        here the file is tried again that could not be written: its rows have other numbers."""
+        is_busy = self._is_pinned or (self._connection is not None and self._connection.in_transaction)
+        if self._try_again is not None and time.monotonic() >= self._try_again and not is_busy:
+            self.close_stand_in()
         self._is_pinned = self.connection is not None
+
+    def try_later(self) -> None:
+        """Go on for some seconds with what stands in for the file, if anything does."""
+        if self._try_again is not None:
+            self._try_again = time.monotonic() + _TRY_AGAIN
 
     def unpin(self) -> None:
         """Notice again when the file was replaced."""

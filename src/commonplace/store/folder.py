@@ -11,9 +11,9 @@ from itertools import islice
 from operator import attrgetter
 from pathlib import Path
 
-from commonplace.errors import NotFound, OutsideError
+from commonplace.errors import NotFound, OutsideError, StorageError, Unreadable
 from commonplace.store.base import File, Listing, PathInfo, Stamp
-from commonplace.store.files import read_file, refusal, stamp_of, stat_in
+from commonplace.store.files import read_file, reason, refusal, stamp_of, stat_in
 from commonplace.store.layout import NOTE_SUFFIXES, SKIPPED_FOLDERS
 from commonplace.store.path_guard import Folder, has_link, open_folder
 from commonplace.text.unicode import is_valid_unicode
@@ -170,12 +170,16 @@ class FolderStore:
         return stamp_of(status) if stat.S_ISREG(status.st_mode) else None
 
     def read(self, path: str) -> File:
-        """The file at `path`, checked by path_guard. Raises NotFound, OutsideError, StorageError."""
+        """The file at `path`, checked by path_guard. Raises NotFound, OutsideError, Unreadable."""
         try:
             with self.open_parent(path) as folder:
                 return read_file(path.rpartition("/")[2], folder.fd)
+        except FileNotFoundError:
+            raise NotFound(path) from None
         except OSError as error:
-            raise refusal(path, error) from None
+            raise Unreadable(path, reason(error)) from None
+        except StorageError as error:
+            raise Unreadable(path, error.reason) from None
 
     def open_parent(self, path: str) -> Folder:
         """The verified, open folder that holds `path`."""

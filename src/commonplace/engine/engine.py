@@ -67,6 +67,17 @@ _READ_WAITS = 1.0
 """Seconds a call that only reads waits for the lock, to bring the index up to date."""
 
 
+class FolderMissing(StorageError):
+    """A note the index knows cannot be read, as the folder of its project went away."""
+
+    def __init__(self, path: str, project: str):
+        super().__init__(path, f"the folder of project {project} is missing")
+        self.args = (
+            f"Could not read {path}: {self.reason}. Put the folder back, or let its owner run "
+            f"memory project remove {project}.",
+        )
+
+
 class Engine:
     """The state all callers of one open home share.
 
@@ -290,6 +301,17 @@ class Engine:
             self.guard.settle()
             self.index.rebuild()
             self.freshness.forget()
+
+    def file_of(self, info: NoteInfo) -> File:
+        """The bytes of a note of the index as they are on disk. Raises NotFound, FolderMissing,
+        OutsideError, StorageError."""
+        store = self.store(info.project)
+        try:
+            return store.read(info.path)
+        except NotFound:
+            if not os.path.lexists(store.root):  # the index keeps the notes of a folder that went away
+                raise FolderMissing(info.path, info.project) from None
+            raise NotFound(info.path, info.project) from None
 
     def load(self, store: Store, path: str) -> tuple[Note, Stamp] | None:
         """The note at `path` for the index, None when it is none (not text, gone, unreadable)."""

@@ -112,7 +112,7 @@ class ReadVerbs(HomeSession):
             info = ref  # no other file need be looked at
         else:
             info = self.find_ref(ref, project)
-        note = self.parse(info.project, info.path, self.engine.store(info.project).read(info.path))
+        note = self.parse(info.project, info.path, self.engine.file_of(info))
         if count:
             self.engine.access.count_read(note.id)
         return self.as_indexed(note)
@@ -130,7 +130,7 @@ class ReadVerbs(HomeSession):
     def file(self, ref: Ref, project: str | None = None) -> File:
         """A note's bytes, whatever they are."""
         info = self.find_ref(ref, project)
-        return self.engine.store(info.project).read(info.path)
+        return self.engine.file_of(info)
 
     @verb
     def text_of(self, info: NoteInfo) -> str:

@@ -363,10 +363,10 @@ class ReadVerbs(HomeSession):
     ) -> Directory:  # fmt: skip
         """One page of the folders and notes below a folder: folders first, then names, by code point. Raises NotFound,
         OutsideError, ProjectNotFound."""
+        self.engine.fresh()
         store = self.engine.store(project)
         links.check_length(glob or "", "A pattern of names")
         folder = path_guard.clean(folder.strip("/"), store.name)
-        self.engine.fresh()
         if folder and self._kind(store.name, folder) != "folder":
             raise NotFound(folder, store.name)
         entries, total = self.index.notes.directory(

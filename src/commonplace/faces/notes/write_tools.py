@@ -176,7 +176,11 @@ def delete_note(memory: Memory, args: Arguments) -> Reply:
     else:
         deleted = memory.delete(_note(memory, args, "delete"))
         what = f"{flat(deleted.paths[0])} from {deleted.project}"
-    text = f"Deleted {what}\nThe owner can bring it back with `memory undo {deleted.change}`."
+    back = f"The owner can bring it back with `memory undo {deleted.change}`."
+    if deleted.lost:
+        few = f"{back} All but {deleted.lost:,} of them: " if deleted.lost < deleted.notes else "It cannot be undone: "
+        back = f"{few}the text of an entry with a time to live is not kept."
+    text = f"Deleted {what}\n{back}"
     data = {"action": "deleted", "project": deleted.project, "paths": deleted.paths, "notes": deleted.notes}
     return Reply(text, data)
 

@@ -14,7 +14,7 @@ from commonplace import clock
 from commonplace.config import Settings
 from commonplace.engine.engine import verb
 from commonplace.engine.transaction import HomeSession
-from commonplace.errors import InvalidInput, NotFound
+from commonplace.errors import InvalidInput, NotFound, OutsideError
 from commonplace.index.rows import NoteInfo
 from commonplace.note import links
 from commonplace.note.model import CATEGORY_PROJECT, MEMORY_PROJECTS, Note
@@ -139,7 +139,8 @@ class ReadVerbs(HomeSession):
 
     @verb
     def find(self, identifier: str, project: str | None = None) -> NoteInfo:
-        """The one note an identifier names (contract 000b, 4.2). Raises NotFound, Ambiguous, ProjectNotFound."""
+        """The one note an identifier names (contract 000b, 4.2). Raises NotFound, Ambiguous, ProjectNotFound,
+        OutsideError."""
         if project is not None:
             project = self.engine.store(project).name
         self.engine.fresh()
@@ -148,6 +149,8 @@ class ReadVerbs(HomeSession):
                        viewer=self.agent)  # fmt: skip
         try:
             info = look()
+        except OutsideError as error:  # an address alone does not know whose it is
+            raise OutsideError(error.path, project or self.default_project) from None
         except NotFound:
             if not freshness.late:
                 raise

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 START, PROMPT, CHECKPOINT, END = "start", "prompt", "checkpoint", "end"
 PROMPT_CHARACTERS = 20
-"""Shorter prompts ask memory nothing."""
+"""Shorter prompts ask memory nothing; they may ask to remember something."""
+_REMEMBER = ("remember", "记住")
 
 _TEXT, _ANSWER, _NAME = 20_000, 4_000, 500
 _FOREIGN_VARIABLES = ("GROK_", "DEVIN_")
@@ -109,7 +110,8 @@ def event_of(client: str, data: bytes, environ: Mapping[str, str], name: str = "
         _text(payload, "last_assistant_message", _ANSWER),
     )  # fmt: skip
     text = event.prompt.strip()  # of a person, and a sentence: no command of the client's, and long enough
-    is_asking = event.source in ("", "user") and len(text) >= PROMPT_CHARACTERS and text[0] not in "/!"
+    is_sentence = len(text) >= PROMPT_CHARACTERS or any(each in text.lower() for each in _REMEMBER)
+    is_asking = event.source in ("", "user") and is_sentence and text[0] not in "/!"
     return event if kind != PROMPT or is_asking else None
 
 

@@ -67,6 +67,17 @@ _READ_WAITS = 1.0
 """Seconds a call that only reads waits for the lock, to bring the index up to date."""
 
 
+class FolderMissing(StorageError):
+    """A note the index knows cannot be read, as the folder of its project went away."""
+
+    def __init__(self, path: str, project: str):
+        super().__init__(path, f"the folder of project {project} is missing")
+        self.args = (
+            f"Could not read {path}: {self.reason}. Put the folder back, or let its owner run "
+            f"memory project remove {project}.",
+        )
+
+
 class Engine:
     """The state all callers of one open home share.
 
@@ -187,13 +198,19 @@ class Engine:
 
     def store(self, project: str) -> Store:
         """The store of a project, its name compared without case. Raises ProjectNotFound."""
-        if project in self.stores:
-            return self.stores[project]
-        for name, store in self.stores.items():
-            if name.lower() == project.lower():
-                return store
+        if store := self._known_store(project):
+            return store
+        with self.guard:  # another process may have added it since the last look
+            self.reload_config()
+        if store := self._known_store(project):
+            return store
         error = ProjectOutOfReach if project in BUILT_IN_PROJECTS else ProjectNotFound
         raise error(project, sorted({*self.stores} - {ARCHIVE_PROJECT, TRACE_PROJECT}))
+
+    def _known_store(self, project: str) -> Store | None:
+        if project in self.stores:
+            return self.stores[project]
+        return next((store for name, store in self.stores.items() if name.lower() == project.lower()), None)
 
     def folder(self, project: str) -> FolderStore:
         """The store of a project that is a folder. Raises ProjectNotFound, ReadOnlyProject."""
@@ -290,6 +307,17 @@ class Engine:
             self.guard.settle()
             self.index.rebuild()
             self.freshness.forget()
+
+    def file_of(self, info: NoteInfo) -> File:
+        """The bytes of a note of the index as they are on disk. Raises NotFound, FolderMissing,
+        OutsideError, StorageError."""
+        store = self.store(info.project)
+        try:
+            return store.read(info.path)
+        except NotFound:
+            if not os.path.lexists(store.root):  # the index keeps the notes of a folder that went away
+                raise FolderMissing(info.path, info.project) from None
+            raise NotFound(info.path, info.project) from None
 
     def load(self, store: Store, path: str) -> tuple[Note, Stamp] | None:
         """The note at `path` for the index, None when it is none (not text, gone, unreadable)."""

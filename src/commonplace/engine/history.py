@@ -110,7 +110,7 @@ class HistoryVerbs(NoteVerbs):
         engine = self.engine
         project, _, path = ref.partition("/")
         name = next((each for each in engine.stores if each.lower() == project.lower()), None) if path else None
-        if name is None and not path:
+        if name is None and (not path or project in (".", "..")):
             return None
         wanted = path_guard.clean(path, name or project, hidden=True) if not ref.startswith("/") else ref
         own = (name, wanted, locations.root_of(engine, name)) if name else None

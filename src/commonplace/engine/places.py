@@ -17,6 +17,7 @@ from commonplace.note import links
 from commonplace.note.model import BUILT_IN_PROJECTS
 from commonplace.store import path_guard
 from commonplace.store.base import File
+from commonplace.store.journal import Change
 
 
 @dataclass(slots=True)
@@ -32,12 +33,14 @@ class Moved:
 
 @dataclass(slots=True)
 class Deleted:
-    """`paths` are project-relative; `change` is the number `memory undo` takes."""
+    """`paths` are project-relative; `change` is the number `memory undo` takes, and does not bring back `lost`
+    of them: entries with a time to live, whose text is not kept (contract 004, 4)."""
 
     project: str
     paths: list[str]
     notes: int
     change: int
+    lost: int
 
 
 class PlaceVerbs(ReadVerbs):
@@ -142,7 +145,7 @@ class PlaceVerbs(ReadVerbs):
         assert change.done is not None
         first = next(iter(infos.values())).project
         paths = [info.path for info in infos.values() if info.project == first]
-        return Deleted(first, paths, len(infos), change.done.number)
+        return Deleted(first, paths, len(infos), change.done.number, _lost(change.done))
 
     @verb
     def delete_folder(self, project: str, folder: str) -> Deleted:
@@ -163,7 +166,7 @@ class PlaceVerbs(ReadVerbs):
                 raise InvalidInput(f'Folder "{source}" holds no notes; files that are no notes are not deleted.')
             change.about = (store.name, f"{source}/")
         assert change.done is not None
-        return Deleted(store.name, paths, len(paths), change.done.number)
+        return Deleted(store.name, paths, len(paths), change.done.number, _lost(change.done))
 
     def _notes_below(self, project: str, folder: str) -> tuple[list[NoteInfo], set[str]]:
         """The notes of a folder the caller sees, and the paths of those they do not see. Raises Locked."""
@@ -213,6 +216,10 @@ class PlaceVerbs(ReadVerbs):
         """A note may only go where it would be one."""
         if not self.engine.store(project).is_note(path):
             raise InvalidInput(f'"{path}" cannot hold a note: no part of it may be node_modules or begin with a dot.')
+
+
+def _lost(change: Change) -> int:
+    return sum(not each.kept for each in change.files)
 
 
 def _emptied(root: str, folder: str, removed: set[str]) -> list[str]:

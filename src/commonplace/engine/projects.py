@@ -44,6 +44,8 @@ class ProjectVerbs(ReadVerbs):
     @property
     def projects(self) -> list[Project]:
         """All projects, built-in ones first, then as configured."""
+        with self.engine.guard:
+            self.engine.reload_config()
         return [self._project(store) for name, store in self.engine.stores.items()
                 if name != ARCHIVE_PROJECT and (name != TRACE_PROJECT or Path(store.root).is_dir())]  # fmt: skip
 

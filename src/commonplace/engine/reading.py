@@ -14,7 +14,7 @@ from commonplace import clock
 from commonplace.config import Settings
 from commonplace.engine.engine import verb
 from commonplace.engine.transaction import HomeSession
-from commonplace.errors import InvalidInput, NotFound
+from commonplace.errors import InvalidInput, NotFound, OutsideError
 from commonplace.index.rows import NoteInfo
 from commonplace.note import links
 from commonplace.note.model import CATEGORY_PROJECT, MEMORY_PROJECTS, Note
@@ -112,7 +112,7 @@ class ReadVerbs(HomeSession):
             info = ref  # no other file need be looked at
         else:
             info = self.find_ref(ref, project)
-        note = self.parse(info.project, info.path, self.engine.store(info.project).read(info.path))
+        note = self.parse(info.project, info.path, self.engine.file_of(info))
         if count:
             self.engine.access.count_read(note.id)
         return self.as_indexed(note)
@@ -130,7 +130,7 @@ class ReadVerbs(HomeSession):
     def file(self, ref: Ref, project: str | None = None) -> File:
         """A note's bytes, whatever they are."""
         info = self.find_ref(ref, project)
-        return self.engine.store(info.project).read(info.path)
+        return self.engine.file_of(info)
 
     @verb
     def text_of(self, info: NoteInfo) -> str:
@@ -139,7 +139,8 @@ class ReadVerbs(HomeSession):
 
     @verb
     def find(self, identifier: str, project: str | None = None) -> NoteInfo:
-        """The one note an identifier names (contract 000b, 4.2). Raises NotFound, Ambiguous, ProjectNotFound."""
+        """The one note an identifier names (contract 000b, 4.2). Raises NotFound, Ambiguous, ProjectNotFound,
+        OutsideError."""
         if project is not None:
             project = self.engine.store(project).name
         self.engine.fresh()
@@ -148,6 +149,8 @@ class ReadVerbs(HomeSession):
                        viewer=self.agent)  # fmt: skip
         try:
             info = look()
+        except OutsideError as error:  # an address alone does not know whose it is
+            raise OutsideError(error.path, project or self.default_project) from None
         except NotFound:
             if not freshness.late:
                 raise
@@ -363,10 +366,10 @@ class ReadVerbs(HomeSession):
     ) -> Directory:  # fmt: skip
         """One page of the folders and notes below a folder: folders first, then names, by code point. Raises NotFound,
         OutsideError, ProjectNotFound."""
+        self.engine.fresh()
         store = self.engine.store(project)
         links.check_length(glob or "", "A pattern of names")
         folder = path_guard.clean(folder.strip("/"), store.name)
-        self.engine.fresh()
         if folder and self._kind(store.name, folder) != "folder":
             raise NotFound(folder, store.name)
         entries, total = self.index.notes.directory(

@@ -28,7 +28,7 @@ _PLAIN_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}")
 def editable(session: HomeSession, info: NoteInfo) -> tuple[File, str]:
     """The note's bytes and text for a change. Raises Locked, NotText, ReadOnlyProject."""
     session.engine.store(info.project).check_writable()
-    file = session.engine.store(info.project).read(info.path)
+    file = session.engine.file_of(info)
     try:
         text = file.data.decode()
     except UnicodeDecodeError:
@@ -39,7 +39,7 @@ def editable(session: HomeSession, info: NoteInfo) -> tuple[File, str]:
 
 def read_unlocked(session: HomeSession, info: NoteInfo) -> File:
     """The note's bytes, whatever they are. Raises Locked."""
-    file = session.engine.store(info.project).read(info.path)
+    file = session.engine.file_of(info)
     _check_unlocked(session, info, file)
     return file
 

@@ -13,7 +13,7 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
@@ -37,6 +37,8 @@ RATE, QUOTA = 600, 0
 """Calls a token may make in a minute, and in a day (0 = any number), unless it says otherwise."""
 ADMIN_TOOLS = frozenset({"create_memory_project", "delete_project"})
 """Tools that change what there is for others; a token needs the scope admin and no limit of projects."""
+_PROJECTS = {"memory": "memories", "bank": "banks", "kv": "kv", "agent": "categories"}
+"""The one project a toolset is about; the others take any."""
 CODE_LASTS, COOKIE_LASTS = timedelta(minutes=5), timedelta(days=7)
 """How long the code of `memory page` is good, and the cookie of a browser that showed it."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
@@ -93,6 +95,11 @@ def may_use(scope: str, is_limited: bool, tool: Tool) -> bool:
     if tool.name in ADMIN_TOOLS:
         return scope == "admin" and not is_limited
     return scope != "read" or tool.annotations.get("readOnlyHint") is True
+
+
+def has_notes_of(toolset: str, projects: Collection[str]) -> bool:
+    """Whether in a memory of these projects alone (none: of all) there is what the tools of a toolset are about."""
+    return not projects or _PROJECTS.get(toolset) in (None, *(each.lower() for each in projects))
 
 
 def least_scope(*scopes: str) -> str:

@@ -35,7 +35,7 @@ from starlette.types import Receive, Scope, Send
 from commonplace.clock import waits_until
 from commonplace.errors import CommonplaceError, ConfigError, StorageError
 from commonplace.faces.tool import Registry
-from commonplace.serve.auth import ROLES, Access, Budgets, Space, StoredToken, least_scope, may_use
+from commonplace.serve.auth import ROLES, Access, Budgets, Space, StoredToken, has_notes_of, least_scope, may_use
 from commonplace.serve.mcp import Handlers, ServerIdentity, agent_of, client_text, server_of
 from commonplace.serve.metrics import HomeState, Metrics, health_routes
 from commonplace.serve.middleware import BODY_SECONDS, CALL, TOKEN, HostAndOrigin, RequestLog, RequestRefused, in_time
@@ -226,7 +226,7 @@ class HttpServer:
         self._threads, self._listener = threads, listener
         self._budgets = Budgets(access.clock)
         self._tasks: TaskGroup | None = None
-        self._managers: dict[tuple[str | None, str, bool], StreamableHTTPSessionManager] = {}
+        self._managers: dict[tuple[str | None, str, bool, tuple[str, ...]], StreamableHTTPSessionManager] = {}
         self._turn = anyio.Lock()
         self._server: _Uvicorn | None = None
         self._served: asyncio.Task[None] | None = None
@@ -369,7 +369,8 @@ class HttpServer:
 
     async def _manager(self, call: AdmittedRequest) -> StreamableHTTPSessionManager:
         """The SDK's server of the tools this caller may use."""
-        key = (call.space.name if call.space else None, call.scope, bool(call.projects))
+        names = tuple(each for each in self._toolsets if has_notes_of(each, call.projects))
+        key = (call.space.name if call.space else None, call.scope, bool(call.projects), names)
         async with self._turn:
             if key not in self._managers:
                 assert self._tasks is not None
@@ -377,7 +378,7 @@ class HttpServer:
                 few = [
                     replace(each, tools=[tool for tool in each.tools if may_use(call.scope, bool(call.projects), tool)])
                     for each in every.toolsets
-                    if each.name in self._toolsets
+                    if each.name in names
                 ]
                 registry = Registry([each for each in few if each.tools], every.hooks)  # which are shared
                 self._managers[key] = await self._tasks.start(self._keep, registry)

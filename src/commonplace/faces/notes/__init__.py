@@ -21,7 +21,7 @@ _COMMON: dict[str, Any] = {
 }
 
 
-_WIDE = ("search_notes", "recent_activity", "list_memory_projects", "build_context")
+_WIDE = ("search_notes", "recent_activity", "list_directory", "list_memory_projects", "build_context")
 """Tools whose answer may lack what a project in trouble has."""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -15,6 +16,7 @@ from commonplace.faces.notes import replies
 from commonplace.faces.notes.replies import Page, address, compact, day, lines, mark, note_data, plural, short, whole
 from commonplace.faces.reply import Reply
 from commonplace.index.rows import Edge, Hit, NoteInfo, Reached
+from commonplace.note.frontmatter import split
 from commonplace.note.model import ARCHIVED, Note, Observation
 from commonplace.query import Query, parse
 from commonplace.text.neutral import flat
@@ -309,7 +311,9 @@ def build_context(memory: Memory, args: Arguments) -> Reply:
         if sum(replies.lengths(entries, blocks, args["as_json"])) > replies.ROOM:
             break  # the rest goes to the next pages
         room = (args.get("max_tokens") or _CONTEXT_TOKENS) * 4
-        entry, block = _with_context(memory, info, depth, since, most, args["as_json"], room)
+        note = memory.read(info, count="*" not in url)  # a list is no reading
+        shown = partial(_with_context, memory, info, note, depth, since, most, args["as_json"], room)
+        entry, block = memory.at_once(shown)
         entries.append(entry)
         blocks.append(block)
     page, entries, blocks = page.fit(entries, blocks, args["as_json"], len(infos))
@@ -321,10 +325,10 @@ def build_context(memory: Memory, args: Arguments) -> Reply:
 
 
 def _with_context(
-    memory: Memory, info: NoteInfo, depth: int, since: datetime | None, most: int, as_json: bool, room: int
+    memory: Memory, info: NoteInfo, note: Note, depth: int, since: datetime | None, most: int, as_json: bool, room: int
 ) -> tuple[dict[str, Any], str]:
     """A note's entry in the data and its block of text; long lists are cut in both alike. Of the note's text stands
-    what fits into `room` characters, of each related note the first line of its text."""
+    what fits into `room` characters, of each related note the first line of its text, no heading if there is more."""
     found = memory.context(info, depth=depth, since=since, limit=most)
     parts = {
         "observations": [_observation(each) for each in found.observations],
@@ -332,7 +336,6 @@ def _with_context(
         "related_results": [_related(memory, each) for each in found.reached],
     }
     valid = _validity(memory.validity_marks([info]), info)
-    note = memory.read(info)
     body, most = note.text[note.body_at :].strip("\r\n"), max(min(room, replies.ROOM // 2), 0)
     content = body if len(body) <= most else body[:most].rstrip() + " …"
     taken = len(json.dumps(content, ensure_ascii=False)) if as_json else len(content) + 3 * content.count("\n")
@@ -394,6 +397,8 @@ def _relation(each: Edge) -> tuple[dict[str, Any], str]:
 
 def _related(memory: Memory, each: Reached) -> tuple[dict[str, Any], str]:
     row = f"- {short(each.note.title)} ({address(each.note)}), depth {each.depth}, via {short(each.via)}"
-    passage = next((line.strip() for line in replies.body_of(memory, each.note).splitlines() if line.strip(" #-")), "")
+    text = memory.text_of(each.note)  # not from its file: the folder of its project may be missing
+    told = [line.strip() for line in text[split(text)[1] :].splitlines() if line.strip(" #-")]
+    passage = next((line for line in told if not line.startswith("#")), told[0] if told else "")
     data = {**note_data(each.note), "depth": each.depth, "via": each.via, "passage": short(passage, _LINE)}
     return data, f"{row}: {short(passage, _LINE)}" if passage else row

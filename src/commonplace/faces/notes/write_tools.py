@@ -64,9 +64,20 @@ def _changed(action: str, note: Note, detail: str = "") -> list[str]:
     return [f"# {action.capitalize()} note{detail}", *(f"{name}: {flat(value)}" for name, value in where.items())]
 
 
+def _path(args: Arguments, name: str) -> str:
+    """A parameter that takes a path. Raises InvalidInput for an address, which would become a folder `memory:`."""
+    path: str = args.get(name, "")
+    if path.startswith("memory://"):
+        raise InvalidInput(
+            f'Parameter `{name}` must be a path in the project, e.g. plans/2026; got the address "{short(path)}". '
+            "Name the project in `project`."
+        )
+    return path
+
+
 def _draft(memory: Memory, args: Arguments) -> Draft:
     project = memory.project(args.get("project") or memory.default_project).name
-    folder, kind, title = relative(args.get("directory", ""), project), args["note_type"], args["title"].strip()
+    folder, kind, title = relative(_path(args, "directory"), project), args["note_type"], args["title"].strip()
     if not kind.isprintable():
         raise InvalidInput(f'Parameter `note_type` must be one line without control characters; got "{short(kind)}".')
     kind = None if kind == "note" else kind  # the default leaves the content's own type
@@ -140,7 +151,7 @@ def with_destination(args: Arguments) -> Arguments:
 
 def move_note(memory: Memory, args: Arguments) -> Reply:
     """Move or rename a note, or a folder with `is_directory`."""
-    destination, is_folder, follow = args["destination_path"], args["is_directory"], bool(args.get("follow"))
+    destination, is_folder, follow = _path(args, "destination_path"), args["is_directory"], bool(args.get("follow"))
     if not destination.strip():
         raise InvalidInput('Parameter `destination_path` must be a path in the project; got "".')
     try:
@@ -176,7 +187,11 @@ def delete_note(memory: Memory, args: Arguments) -> Reply:
     else:
         deleted = memory.delete(_note(memory, args, "delete"))
         what = f"{flat(deleted.paths[0])} from {deleted.project}"
-    text = f"Deleted {what}\nThe owner can bring it back with `memory undo {deleted.change}`."
+    back = f"The owner can bring it back with `memory undo {deleted.change}`."
+    if deleted.lost:
+        few = f"{back} All but {deleted.lost:,} of them: " if deleted.lost < deleted.notes else "It cannot be undone: "
+        back = f"{few}the text of an entry with a time to live is not kept."
+    text = f"Deleted {what}\n{back}"
     data = {"action": "deleted", "project": deleted.project, "paths": deleted.paths, "notes": deleted.notes}
     return Reply(text, data)
 

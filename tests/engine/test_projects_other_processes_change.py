@@ -1,0 +1,84 @@
+"""A server follows at once what another process adds to the list of projects, and takes off it (contract 000b, 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from commonplace import open_memory
+from commonplace.engine import Memory
+from commonplace.faces import registry
+from commonplace.faces.reply import Reply
+from contract.note_tools import put
+
+CALLS = {
+    "list_directory": {},
+    "search_notes": {"query": "heron"},
+    "recent_activity": {},
+    "read_note": {"identifier": "a"},
+    "build_context": {"url": "a"},
+    "write_note": {"title": "New", "content": "x"},
+    "move_note": {"identifier": "a", "destination_path": "b"},
+    "delete_note": {"identifier": "a"},
+    "memory_read_graph": {},
+    "memory_create_entities": {"entities": [{"name": "E", "entityType": "x", "observations": []}]},
+}
+
+
+class Server:
+    """A memory that is open all the time, with the tools of an agent."""
+
+    def __init__(self, memory: Memory, folder: Path):
+        self.memory, self.folder = memory, folder
+        self.registry = registry(["notes", "graph"], memory.settings)
+
+    def call(self, tool: str, **arguments: object) -> Reply:
+        return self.registry.call(self.memory.as_caller("bob", "mcp"), tool, arguments)
+
+    def names(self) -> list[str]:
+        reply = self.call("list_memory_projects")
+        assert reply.data is not None
+        assert not reply.is_error, reply.text
+        return [each["name"] for each in reply.data["projects"]]
+
+    def add(self, name: str) -> None:
+        """As `memory project add` does, run beside the server."""
+        put(self.folder / name / "a.md", "heron\n")
+        with open_memory(self.memory.home, watch=False) as other:
+            other.add_project(name, str(self.folder / name))
+
+    def remove(self, name: str) -> None:
+        with open_memory(self.memory.home, watch=False) as other:
+            other.remove_project(name)
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    with open_memory(tmp_path / "home", watch=False) as memory:
+        server = Server(memory, tmp_path / "given")
+        assert not server.call("search_notes", query="heron").is_error
+        yield server
+
+
+@pytest.mark.parametrize("tool", CALLS)
+def test_the_first_call_about_a_project_just_added_finds_it(server: Server, tool: str) -> None:
+    server.add("work")
+    reply = server.call(tool, project="Work", **CALLS[tool])
+    assert not reply.is_error, reply.text
+
+
+def test_the_list_of_projects_is_that_of_now(server: Server) -> None:
+    server.add("work")
+    assert "work" in server.names()
+    server.remove("work")
+    assert "work" not in server.names()
+
+
+def test_a_project_taken_off_the_list_is_not_listed_as_an_empty_one(server: Server) -> None:
+    server.add("work")
+    assert not server.call("list_directory", project="work").is_error
+    server.remove("work")
+    reply = server.call("list_directory", project="work")
+    assert (reply.is_error, reply.data and reply.data["code"]) == (True, "project_not_found")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from commonplace.engine.entities import Entity, EntityKey, GraphRelation, NoEntity
 from commonplace.errors import near
 from commonplace.faces.arguments import Arguments
-from commonplace.faces.graph.pages import Form, GraphReply, Paging, relation_data
+from commonplace.faces.graph.pages import Form, GraphReply, Paging, relations_data
 from commonplace.faces.reply import Reply
 from commonplace.text.neutral import flat
 
@@ -41,7 +41,7 @@ def _create_entities(graph: Graph, arguments: Arguments, form: Form) -> Reply:
 
 
 def _create_relations(graph: Graph, arguments: Arguments, form: Form) -> Reply:
-    created = [relation_data(each) for each in graph.create_relations(_relations(arguments))]
+    created = relations_data(graph.create_relations(_relations(arguments)))
     return Reply(form.text(created), {"relations": created})
 
 

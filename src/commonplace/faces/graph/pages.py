@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _BATCH = 200  # entities whose observations are read together
 _FRAME = 200  # characters of a page beside its items and its cursor
+_CURSOR_PER_CHARACTER = 16  # of a cursor, for each in what it tells: 12 as JSON at most, a third more in base64
 _LEAST_ITEM = 30  # characters an entity or a relation takes at least
 Data = dict[str, Any]
 Position = list[int | str]
@@ -181,10 +182,7 @@ class GraphReply:
         more: Data = {}
         for item in self._sequence():
             size = self._form.size(item.data)
-            cursor_size = 0
-            if self._form.most:  # at least as many characters as the cursor after it takes
-                ranked = self._paging.ranked
-                cursor_size = 20 * (item.number + 2) + 400 if ranked else len(self._cursor_after(item))
+            cursor_size = self._cursor_size(item, room - size) if self._form.most else 0
             is_full = item.relation is None and len(entities) >= limit
             if last is not None and (is_full or size + cursor_size > room):
                 more["nextCursor"] = self._cursor_after(last)
@@ -213,12 +211,21 @@ class GraphReply:
             short["observations"].append(each)
         return short if len(short["observations"]) < short["observationCount"] else entity
 
+    def _cursor_size(self, item: _Item, room: float) -> int:
+        """As many characters as the cursor after `item` takes; where more than these surely fit into `room`, more."""
+        if self._paging.ranked:
+            return 20 * (item.number + 2) + 400
+        size = _CURSOR_PER_CHARACTER * len(repr((self._order(item), item.position)))
+        return size if size <= room else len(self._cursor_after(item))
+
+    def _order(self, item: _Item) -> Position:
+        return list(self._keys[item.number].order) if self._keys else []
+
     def _cursor_after(self, item: _Item) -> str:
         if self._paging.ranked:
             seen = [_digest(each) for each in self._keys[: item.number + 1]]
             return _Cursor(None, item.position, item.in_rest, seen).text()
-        order = list(self._keys[item.number].order) if self._keys else []
-        return _Cursor(order, item.position, item.in_rest).text()
+        return _Cursor(self._order(item), item.position, item.in_rest).text()
 
     def _sequence(self) -> Iterator[_Item]:
         """What comes from the cursor or the offset on."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Collection, Iterable, Sequence
+from itertools import chain
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -95,7 +96,7 @@ class EntityMemory:
             every = sorted(known.values(), key=itemgetter(0))
             self.entities = [row for _, row, _, _ in every if row.kind is not None]
             self.texts = [text for _, row, text, _ in every if row.kind is not None]
-            self.relations = [relation for *_, relations in every for relation in relations]
+            self.relations = list(chain.from_iterable(relations for _, _, _, relations in every))
             self.scoped = [(row.path, row.scope) for _, row, _, _ in every if row.scope != GLOBAL]
         self._by_seq, self._seen = known, now
 

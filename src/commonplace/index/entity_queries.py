@@ -25,8 +25,8 @@ _TARGET = f"iif(l.project is null or lower(l.project) = '{PROJECT}', l.target, l
 """The name a link's target means in the graph, as `target_name` says it."""
 _FROM, _TO = 0, 1
 """Fields of a GraphRelation; by number they are read faster."""
-_LOOKED_THROUGH = 200
-"""Relations in memory that are looked through in the time the index takes for those of one name."""
+_LOOKED_THROUGH = 100
+"""Entities whose relations are looked through, in memory, in the time the index takes for those of one name."""
 
 
 class EntityRow(NamedTuple):
@@ -48,18 +48,23 @@ def put(db: sqlite3.Connection, note: Note, row: int, created: int) -> None:
     db.execute("insert into entity values (null, ?, ?, ?, ?, ?, ?, ?)", values)
 
 
+_Known = tuple[tuple[int, str], EntityRow, str, list["GraphRelation"]]
+"""What stays in memory of an entity or a placeholder: its place in the order, its row, text and relations."""
+
+
 class EntityMemory:
-    """Every entity and every relation of one index, in order; what entities say in lower case, to be searched."""
+    """Every entity of one index, in order, with what it says in lower case; once asked for, every relation."""
 
     def __init__(self) -> None:
         self._seen: tuple[int, int] | None = None
-        self._by_seq: dict[int, tuple[tuple[int, str], EntityRow, str, list[GraphRelation]]] = {}
+        self._by_seq: dict[int, _Known] = {}
+        self._ordered: list[_Known] = []
+        self._last_related = 0
+        self._relations: list[GraphRelation] | None = None
         self.entities: list[EntityRow] = []
         self.texts: list[str] = []
         """Name, type and observations of each entity, a line break between them."""
-        self.relations: list[GraphRelation] = []
-        self.scoped: list[tuple[str, str]] = []
-        """(path, scope) of the notes that not everybody sees."""
+        self._scoped: list[tuple[str, str]] = []
 
     def is_current(self, db: sqlite3.Connection) -> bool:
         """Whether this is what the index says now."""
@@ -72,37 +77,49 @@ class EntityMemory:
                 self._follow(db)
 
     def _follow(self, db: sqlite3.Connection) -> None:
-        from commonplace.store.inplace.graph_lines import GraphRelation  # who writes notes can do without
-
         now, last = _state(db), max(self._by_seq, default=0)
-        new: dict[int, tuple[tuple[int, str], EntityRow, str, list[GraphRelation]]] = {}
+        new: dict[int, _Known] = {}
         sql = f"select e.seq, e.observations, {_ENTITY} from entity e where e.seq > ?"
-        for seq, texts, *values in db.execute(sql, (last,)).fetchall():
+        for seq, texts, *values in db.execute(sql, (last,)):
             row = EntityRow._make(values)
             text = "\n".join((row.name, row.kind or "", *json.loads(texts))).lower()
             new[seq] = (row.created, row.path), row, text, []
-        sql = (
-            f"select e.seq, {_TARGET}, l.type, l.position from entity e cross join link l on l.note = e.note"
-            " where l.item = 1 and e.seq > ? order by e.seq, l.position"
-        )
-        for seq, target, kind, position in db.execute(sql, (last,)):
-            place, row, _, relations = new[seq]
-            relations.append(GraphRelation(row.name, target, kind, (*place, position)))
         known = self._by_seq | new
         if db.execute("select count(*) from entity").fetchone()[0] != len(known):
             there = {seq for (seq,) in db.execute("select seq from entity")}
             known = {seq: one for seq, one in known.items() if seq in there}
         if new or len(known) < len(self._by_seq):
-            every = sorted(known.values(), key=itemgetter(0))
-            self.entities = [row for _, row, _, _ in every if row.kind is not None]
-            self.texts = [text for _, row, text, _ in every if row.kind is not None]
-            self.relations = list(chain.from_iterable(relations for _, _, _, relations in every))
-            self.scoped = [(row.path, row.scope) for _, row, _, _ in every if row.scope != GLOBAL]
+            self._ordered, self._relations = sorted(known.values(), key=itemgetter(0)), None
+            self.entities = [row for _, row, _, _ in self._ordered if row.kind is not None]
+            self.texts = [text for _, row, text, _ in self._ordered if row.kind is not None]
+            self._scoped = [(row.path, row.scope) for _, row, _, _ in self._ordered if row.scope != GLOBAL]
         self._by_seq, self._seen = known, now
+
+    def relations(self, db: sqlite3.Connection) -> list[GraphRelation]:
+        """Every relation, in order."""
+        with snapshot(db):
+            self.follow(db)
+            if self._relations is None:
+                self._relate(db)
+                self._relations = list(chain.from_iterable(relations for _, _, _, relations in self._ordered))
+        return self._relations
+
+    def _relate(self, db: sqlite3.Connection) -> None:
+        """Add the relations of what is new since the last time."""
+        from commonplace.store.inplace.graph_lines import GraphRelation  # who writes notes can do without
+
+        sql = (
+            f"select e.seq, {_TARGET}, l.type, l.position from entity e cross join link l on l.note = e.note"
+            " where l.item = 1 and e.seq > ? order by e.seq, l.position"
+        )
+        for seq, target, kind, position in db.execute(sql, (self._last_related,)).fetchall():
+            place, row, _, relations = self._by_seq[seq]
+            relations.append(GraphRelation(row.name, target, kind, (*place, position)))
+        self._last_related = max(self._by_seq, default=0)
 
     def visible(self, relations: list[GraphRelation], viewer: str | None) -> list[GraphRelation]:
         """Those of `relations` that stand in notes the viewer sees."""
-        hidden = {path for path, scope in self.scoped if not may_see(scope, viewer)}
+        hidden = {path for path, scope in self._scoped if not may_see(scope, viewer)}
         return [each for each in relations if each.order[1] not in hidden] if hidden else relations
 
 
@@ -114,8 +131,8 @@ def _state(db: sqlite3.Connection) -> tuple[int, int]:
 class EntityQueries(Queries):
     """Reads the entities of one index; `viewer` is the agent that asks, None the owner.
 
-    Once a process has asked for every entity they stay in memory, with their relations, and are brought up to date
-    when the index has changed.
+    Once a process has asked for every entity, or for the relations of very many, they stay in memory and are brought up
+    to date when the index has changed.
     """
 
     def _memory(self) -> EntityMemory:
@@ -156,14 +173,14 @@ class EntityQueries(Queries):
 
     def relations(self, viewer: str | None) -> list[GraphRelation]:
         """Every relation, in order."""
-        memory = self._memory()
-        return memory.visible(memory.relations[:], viewer)
+        memory = held(self._db, EntityMemory)
+        return memory.visible(memory.relations(self._db)[:], viewer)
 
     def relations_at(self, names: set[str], viewer: str | None) -> list[GraphRelation]:
         """The relations with at least one end among `names`, in order."""
         memory = held(self._db, EntityMemory)
-        if len(memory.relations) < _LOOKED_THROUGH * len(names) and memory.is_current(self._db):
-            found = [each for each in memory.relations if each[_FROM] in names or each[_TO] in names]
+        if len(memory.entities) < _LOOKED_THROUGH * len(names) and memory.is_current(self._db):
+            found = [each for each in memory.relations(self._db) if each[_FROM] in names or each[_TO] in names]
             return memory.visible(found, viewer)
         folds = {key(name) for name in names}
         ends = folds | {key(name.partition("::")[2] or name) for name in names if "::" in name}

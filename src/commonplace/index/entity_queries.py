@@ -23,8 +23,6 @@ PROJECT = "graph"
 _ENTITY = "e.note, e.created, e.path, e.scope, e.name, e.kind"
 _TARGET = f"iif(l.project is null or lower(l.project) = '{PROJECT}', l.target, l.project || '::' || l.target)"
 """The name a link's target means in the graph, as `target_name` says it."""
-_FROM, _TO = 0, 1
-"""Fields of a GraphRelation; by number they are read faster."""
 _LOOKED_THROUGH = 100
 """Entities whose relations are looked through, in memory, in the time the index takes for those of one name."""
 
@@ -182,7 +180,7 @@ class EntityQueries(Queries):
         """The relations with at least one end among `names`, in order."""
         memory = held(self._db, EntityMemory)
         if len(memory.entities) < _LOOKED_THROUGH * len(names) and memory.is_current(self._db):
-            found = [each for each in memory.relations(self._db) if each[_FROM] in names or each[_TO] in names]
+            found = [each for each in memory.relations(self._db) if each.source in names or each.target in names]
             return memory.visible(found, viewer)
         folds = {key(name) for name in names}
         ends = folds | {key(name.partition("::")[2] or name) for name in names if "::" in name}

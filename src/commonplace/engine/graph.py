@@ -24,9 +24,6 @@ from commonplace.query import Query
 from commonplace.store.base import File
 
 _LATEST = 253_000_000_000_000_000  # in the year 9987; no time after it could be written any more
-_MAX_LOOKUPS = 300
-"""From so many names on it is quicker to look at every relation."""
-
 _OWN_KEYS = frozenset(("id", "title", "type", "created_at", "placeholder", "scope", "locked"))
 
 
@@ -94,16 +91,7 @@ class NoteGraph(Graph):
     def relations(self, names: set[str] | None = None) -> list[GraphRelation]:
         self.engine.fresh()
         entities, viewer = self._index.entities, self.session.agent
-        if names is None or len(names) > _MAX_LOOKUPS:
-            rows = entities.relations(viewer)
-            if names is not None:
-                rows = [row for row in rows if row.source in names or row.target in names]
-        else:
-            rows = entities.relations_at(names, viewer)
-        return [
-            GraphRelation(source, target, kind, (created, path, position))
-            for created, path, position, source, kind, target in rows
-        ]
+        return entities.relations(viewer) if names is None else entities.relations_at(names, viewer)
 
     @verb
     def version(self) -> Any:
@@ -263,9 +251,9 @@ class NoteEdits:
                 self._remove(row)
                 paths.add(row.path)
         touching = self._index.entities.relations_at(gone, self._session.agent)
-        linking = [row for row in touching if row.target in gone and row.path not in paths]
-        sources = {row.path: row for row in self._graph.notes({row.source for row in linking})}
-        for path in dict.fromkeys(row.path for row in linking):
+        linking = [each for each in touching if each.target in gone and each.order[1] not in paths]
+        sources = {row.path: row for row in self._graph.notes({each.source for each in linking})}
+        for path in dict.fromkeys(each.order[1] for each in linking):
             self._drop(sources[path], lambda triple: triple[1] in gone)
 
     def add_steps(self) -> None:
@@ -296,8 +284,9 @@ class NoteEdits:
 
 def key_of(row: EntityRow) -> EntityKey:
     """An entity's row as a key."""
-    assert row.kind is not None
-    return EntityKey((row.created, row.path), row.name, row.kind, row.note)
+    note, created, path, _, name, kind = row
+    assert kind is not None
+    return EntityKey((created, path), name, kind, note)
 
 
 def _header_keys(more: dict[str, Any]) -> dict[str, Any]:

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Iterable, Sequence
+from itertools import chain
+from operator import attrgetter, itemgetter
+from typing import TYPE_CHECKING, NamedTuple
 
-from commonplace.index.database import Database, Queries
+from commonplace.index.database import Queries, held, snapshot
 from commonplace.index.facets import may_see
 from commonplace.index.keys import key
 from commonplace.note.entity import folded_name
 from commonplace.note.links import without_suffix
-from commonplace.note.model import Note
+from commonplace.note.model import GLOBAL, Note
+
+if TYPE_CHECKING:
+    from commonplace.store.inplace.graph_lines import GraphRelation
 
 PROJECT = "graph"
 _ENTITY = "e.note, e.created, e.path, e.scope, e.name, e.kind"
-_SOURCE, _TARGET = 3, 5
-"""Fields of a RelationRow; by number they are read faster."""
+_TARGET = f"iif(l.project is null or lower(l.project) = '{PROJECT}', l.target, l.project || '::' || l.target)"
+"""The name a link's target means in the graph, as `target_name` says it."""
+_LOOKED_THROUGH = 100
+"""Entities whose relations are looked through, in memory, in the time the index takes for those of one name."""
 
 
 class EntityRow(NamedTuple):
@@ -31,17 +38,6 @@ class EntityRow(NamedTuple):
     kind: str | None
 
 
-class RelationRow(NamedTuple):
-    """One relation item; (`created`, `path`) are those of the note it stands in, `position` its place there."""
-
-    created: int
-    path: str
-    position: int
-    source: str
-    type: str
-    target: str
-
-
 def put(db: sqlite3.Connection, note: Note, row: int, created: int) -> None:
     """Store what a note of project `graph` says. Expects a transaction; `row` is the note's."""
     kind = None if note.header.get("placeholder") is True else note.type
@@ -50,61 +46,113 @@ def put(db: sqlite3.Connection, note: Note, row: int, created: int) -> None:
     db.execute("insert into entity values (null, ?, ?, ?, ?, ?, ?, ?)", values)
 
 
-class EntityQueries(Queries):
-    """Reads the entities of one index; `viewer` is the agent that asks, None the owner.
+_Known = tuple[tuple[int, str], EntityRow, str, list["GraphRelation"]]
+"""What stays in memory of an entity or a placeholder: its place in the order, its row, text and relations."""
 
-    Every entity with its name, type and observations in lower case stays in memory for `matching`, and is brought up
-    to date when the index has changed.
-    """
 
-    def __init__(self, database: Database):
-        super().__init__(database)
-        self._seen: tuple[sqlite3.Connection, int, int] | None = None
-        self._forget()
+class EntityMemory:
+    """Every entity of one index, in order, with what it says in lower case; once asked for, every relation."""
 
-    def _forget(self) -> None:
-        self._known: dict[int, tuple[tuple[int, str], EntityRow, str, list[str]] | None] = {}
-        self._rows: list[EntityRow] = []
-        self._wholes: list[str] = []
-        self._texts: list[list[str]] = []
+    def __init__(self) -> None:
+        self._seen: tuple[int, int] | None = None
+        self._by_seq: dict[int, _Known] = {}
+        self._ordered: list[_Known] = []
+        self._last_related = 0
+        self._relations: list[GraphRelation] | None = None
+        self.entities: list[EntityRow] = []
+        self.texts: list[str] = []
+        """Name, type and observations of each entity, a line break between them."""
+        self._scoped: list[tuple[str, str]] = []
 
-    def all(self, viewer: str | None) -> list[EntityRow]:
-        """Every entity, in order."""
-        self._follow()
-        return [row for row in self._rows if may_see(row.scope, viewer)]
+    def is_current(self, db: sqlite3.Connection) -> bool:
+        """Whether this is what the index says now."""
+        return self._seen == _state(db)
 
-    def matching(self, text: str, viewer: str | None) -> list[EntityRow]:
-        """The entities whose name, type or a single observation holds `text`, all in lower case; in order."""
-        self._follow()
-        return [
-            self._rows[at]
-            for at in [at for at, whole in enumerate(self._wholes) if text in whole]
-            if any(text in each for each in self._texts[at]) and may_see(self._rows[at].scope, viewer)
-        ]
+    def follow(self, db: sqlite3.Connection) -> None:
+        """Take up what has changed in the index."""
+        if not self.is_current(db):
+            with snapshot(db):
+                self._follow(db)
 
-    def _follow(self) -> None:
-        db = self._db
-        now = (db, db.execute("pragma data_version").fetchone()[0], db.total_changes)
-        if self._seen == now:
-            return
-        if self._seen is None or self._seen[0] is not db:
-            self._forget()
-        self._seen = now
-        last = max(self._known, default=0)
+    def _follow(self, db: sqlite3.Connection) -> None:
+        now, last = _state(db), max(self._by_seq, default=0)
+        new: dict[int, _Known] = {}
         sql = f"select e.seq, e.observations, {_ENTITY} from entity e where e.seq > ?"
         for seq, texts, *values in db.execute(sql, (last,)):
             row = EntityRow._make(values)
-            lowered = [each.lower() for each in (row.name, row.kind or "", *json.loads(texts))]
-            known = ((row.created, row.path), row, "\n".join(lowered), lowered)
-            self._known[seq] = None if row.kind is None else known  # a placeholder is known, but no entity
-        fresh = max(self._known, default=0) > last
-        if db.execute("select count(*) from entity").fetchone()[0] != len(self._known):
+            text = "\n".join((row.name, row.kind or "", *json.loads(texts))).lower()
+            new[seq] = (row.created, row.path), row, text, []
+        known = self._by_seq | new
+        if db.execute("select count(*) from entity").fetchone()[0] != len(known):
             there = {seq for (seq,) in db.execute("select seq from entity")}
-            self._known = {seq: one for seq, one in self._known.items() if seq in there}
-            fresh = True
-        if fresh:
-            ordered = sorted(one for one in self._known.values() if one is not None)
-            self._rows, self._wholes, self._texts = ([one[at] for one in ordered] for at in (1, 2, 3))  # type: ignore[assignment]
+            known = {seq: one for seq, one in known.items() if seq in there}
+        if new or len(known) < len(self._by_seq):
+            self._ordered, self._relations = sorted(known.values(), key=itemgetter(0)), None
+            self.entities = [row for _, row, _, _ in self._ordered if row.kind is not None]
+            self.texts = [text for _, row, text, _ in self._ordered if row.kind is not None]
+            self._scoped = [(row.path, row.scope) for _, row, _, _ in self._ordered if row.scope != GLOBAL]
+        self._by_seq, self._seen = known, now
+
+    def relations(self, db: sqlite3.Connection) -> list[GraphRelation]:
+        """Every relation, in order."""
+        with snapshot(db):
+            self.follow(db)
+            if self._relations is None:
+                self._relate(db)
+                self._relations = list(chain.from_iterable(relations for _, _, _, relations in self._ordered))
+        return self._relations
+
+    def _relate(self, db: sqlite3.Connection) -> None:
+        """Add the relations of what is new since the last time."""
+        from commonplace.store.inplace.graph_lines import GraphRelation  # who writes notes can do without
+
+        sql = (
+            f"select e.seq, {_TARGET}, l.type, l.position from entity e cross join link l on l.note = e.note"
+            " where l.item = 1 and e.seq > ? order by e.seq, l.position"
+        )
+        for seq, target, kind, position in db.execute(sql, (self._last_related,)).fetchall():
+            place, row, _, relations = self._by_seq[seq]
+            relations.append(GraphRelation(row.name, target, kind, (*place, position)))
+        self._last_related = max(self._by_seq, default=0)
+
+    def visible(self, relations: list[GraphRelation], viewer: str | None) -> list[GraphRelation]:
+        """Those of `relations` that stand in notes the viewer sees."""
+        hidden = {path for path, scope in self._scoped if not may_see(scope, viewer)}
+        return [each for each in relations if each.order[1] not in hidden] if hidden else relations
+
+
+def _state(db: sqlite3.Connection) -> tuple[int, int]:
+    """What differs after any change of the index."""
+    return db.execute("pragma data_version").fetchone()[0], db.total_changes
+
+
+class EntityQueries(Queries):
+    """Reads the entities of one index; `viewer` is the agent that asks, None the owner.
+
+    Once a process has asked for every entity, or for the relations of very many, they stay in memory and are brought up
+    to date when the index has changed.
+    """
+
+    def _memory(self) -> EntityMemory:
+        memory = held(self._db, EntityMemory)
+        memory.follow(self._db)
+        return memory
+
+    def all(self, viewer: str | None) -> list[EntityRow]:
+        """Every entity, in order."""
+        return [row for row in self._memory().entities if may_see(row.scope, viewer)]
+
+    def matching(self, text: str, viewer: str | None) -> list[EntityRow]:
+        """The entities whose name, type or a single observation holds `text`, all in lower case; in order."""
+        memory = self._memory()
+        found = [row for row, whole in zip(memory.entities, memory.texts, strict=True) if text in whole]
+        if "\n" in text:  # two observations may hold it together
+            said = self.observations([row.note for row in found])
+            found = [
+                row for row in found
+                if any(text in each.lower() for each in (row.name, row.kind or "", *said[row.note]))
+            ]  # fmt: skip
+        return [row for row in found if may_see(row.scope, viewer)]
 
     def named(self, names: Iterable[str], viewer: str | None) -> list[EntityRow]:
         """Entities and placeholders of exactly these names, in order."""
@@ -116,37 +164,45 @@ class EntityQueries(Queries):
 
     def observations(self, notes: Sequence[int]) -> dict[int, list[str]]:
         """The observations of the entities in these notes, by note."""
-        sql = "select note, observations from entity where note in (select value from json_each(?))"
-        found = dict(self._db.execute(sql, (json.dumps(notes),)).fetchall())
-        every = json.loads(f"[{','.join(found.values())}]")  # one parse is faster than many
-        return dict(zip(found, every, strict=True))
+        sql = (  # one row and one parse are faster than many
+            "select '[' || group_concat(note) || ']', '[' || group_concat(observations) || ']'"
+            " from entity where note in (select value from json_each(?))"
+        )
+        found, texts = self._db.execute(sql, (json.dumps(notes),)).fetchone()
+        return dict(zip(json.loads(found or "[]"), json.loads(texts or "[]"), strict=True))
 
-    def relations(self, viewer: str | None) -> list[RelationRow]:
+    def relations(self, viewer: str | None) -> list[GraphRelation]:
         """Every relation, in order."""
-        return sorted(self._linked("entity e join link l on l.note = e.note", "true", None, viewer))
+        memory = held(self._db, EntityMemory)
+        return memory.visible(memory.relations(self._db)[:], viewer)
 
-    def relations_at(self, names: set[str], viewer: str | None) -> list[RelationRow]:
+    def relations_at(self, names: set[str], viewer: str | None) -> list[GraphRelation]:
         """The relations with at least one end among `names`, in order."""
+        memory = held(self._db, EntityMemory)
+        if len(memory.entities) < _LOOKED_THROUGH * len(names) and memory.is_current(self._db):
+            found = [each for each in memory.relations(self._db) if each.source in names or each.target in names]
+            return memory.visible(found, viewer)
         folds = {key(name) for name in names}
         ends = folds | {key(name.partition("::")[2] or name) for name in names if "::" in name}
         among = "e.note in (select note from note_fold where fold in ({marks}))"
         rows = self._linked("entity e cross join link l on l.note = e.note", among, folds, viewer)
-        found = {row for row in rows if row[_SOURCE] in names}  # a note with several keys may be in several batches
+        touching = {each for each in rows if each.source in names}  # a note with several keys may be in several batches
         rows = self._linked("link l cross join entity e on e.note = l.note", "l.fold in ({marks})", ends, viewer)
-        return sorted(found.union(row for row in rows if row[_TARGET] in names))
+        touching.update(each for each in rows if each.target in names)
+        return sorted(touching, key=attrgetter("order"))
 
-    def _linked(
-        self, source: str, among: str, keys: Collection[str] | None, viewer: str | None
-    ) -> Iterator[RelationRow]:
-        """The relations of `source` for which `among` holds; SQL names targets as `target_name` does."""
+    def _linked(self, origin: str, among: str, keys: Collection[str], viewer: str | None) -> list[GraphRelation]:
+        """The relations of `origin` for which `among` holds."""
+        from commonplace.store.inplace.graph_lines import GraphRelation
+
         sql = (
-            "select e.created, e.path, l.position, e.name, l.type,"
-            " case when l.project is null or lower(l.project) = ? then l.target else l.project || '::' || l.target end"
-            f" from {source} where l.item = 1 and (? is null or e.scope in ('global', 'agent:' || ?)) and {among}"
+            f"select e.created, e.path, l.position, e.name, {_TARGET}, l.type from {origin}"
+            f" where l.item = 1 and (? is null or e.scope in ('global', 'agent:' || ?)) and {among}"
         )
-        values = (PROJECT, viewer, viewer)
-        rows = self._db.execute(sql, values) if keys is None else self._among(sql, keys, *values)
-        return map(RelationRow._make, rows)
+        return [
+            GraphRelation(source, target, kind, (created, path, position))
+            for created, path, position, source, target, kind in self._among(sql, keys, viewer, viewer)
+        ]
 
     def holds_file(self, project: str, stem: str) -> bool:
         """Whether a note in the project's own folder has this file name, whatever its case and composition."""

@@ -180,6 +180,19 @@ def test_a_call_that_did_less_than_asked_says_so_in_a_second_text(nodes):
         assert bool(reply.hint) == bool(hint), tool
 
 
+def test_relations_that_were_deleted_are_counted_and_misspelled_names_told_in_the_order_asked(nodes):
+    for name in ("Ada", "Bob", "Eve"):
+        nodes.entity(name)
+    nodes.relate("Ada knows Bob", "Ada knows Eve")
+    known = {"from": "Ada", "to": "Bob", "relationType": "knows"}
+    other = {"from": "Ada", "to": "Eve", "relationType": "knows"}
+    assert nodes.reply("delete_relations", {"relations": [known]}).hint == ""
+    hint = nodes.reply("delete_relations", {"relations": [known, other]}).hint
+    assert hint == "1 of 2 deleted: no such relation."
+    hint = nodes.reply("delete_entities", {"entityNames": ["Evee", "Adaa", "Bobb"]}).hint
+    assert hint.endswith('Did you mean "Eve", not "Evee"? "Ada", not "Adaa"? "Bob", not "Bobb"?')
+
+
 def test_an_entity_named_often_in_one_call_is_read_and_written_as_one(nodes):
     nodes.entity("Ada", "old")
     texts = [f"text {number}" for number in range(300)]

@@ -42,7 +42,6 @@ def toolset(like: str | None = None, reply_chars: int = 80_000, open_graph: Open
         return open_graph(memory, DEFAULT_PROJECT).version()
 
     data = json.loads(text_file("graph-tools.json"))
-    data = _filled(data, data["shapes"])
     form = Form(None if like is None else 2, reply_chars)
     tools = [_tool(each, data, like, form, open_graph) for each in data["tools"]]
     resources = [
@@ -52,15 +51,6 @@ def toolset(like: str | None = None, reply_chars: int = 80_000, open_graph: Open
     ]
     told = "" if like else text_file("recalled.md")
     return Toolset("graph", tools, told, resources=resources)
-
-
-def _filled(value: Any, shapes: dict[str, Any]) -> Any:
-    """`value` with the shapes it names put in."""
-    if isinstance(value, dict):
-        if "$shape" in value:
-            return _filled(shapes[value["$shape"]], shapes)
-        return {name: _filled(each, shapes) for name, each in value.items()}
-    return [_filled(each, shapes) for each in value] if isinstance(value, list) else value
 
 
 def _tool(definition: dict[str, Any], data: dict[str, Any], like: str | None, form: Form, open_graph: Open) -> Tool:
@@ -84,7 +74,7 @@ def _tool(definition: dict[str, Any], data: dict[str, Any], like: str | None, fo
 
     hints = {"readOnlyHint": reads, "destructiveHint": destroys, "idempotentHint": repeats, "openWorldHint": False}
     shown = name if like == "server-memory" else PREFIX + name, definition["description"], schema
-    title, output = name.replace("_", " ").title(), definition["output"]
+    title, output = name.replace("_", " ").title(), data["outputs"][definition["output"]]
     return Tool(*shown, run, title, hints, output, contract="graph", refuse=_refuse)
 
 

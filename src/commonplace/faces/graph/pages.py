@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _BATCH = 200  # entities whose observations are read together
 _FRAME = 200  # characters of a page beside its items and its cursor
+_CURSOR_PER_CHARACTER = 16  # of a cursor, for each in what it tells: 12 as JSON at most, a third more in base64
 _LEAST_ITEM = 30  # characters an entity or a relation takes at least
 Data = dict[str, Any]
 Position = list[int | str]
@@ -75,9 +76,9 @@ class Paging:
         return cls(get("limit", 20 if ranked else None), get("offset", 0), get("cursor"), *window, ranked)
 
 
-def relation_data(relation: GraphRelation) -> Data:
-    """A relation as replies hold it."""
-    return {"from": relation.source, "to": relation.target, "relationType": relation.type}
+def relations_data(relations: Iterable[GraphRelation]) -> list[Data]:
+    """Relations as replies hold them."""
+    return [{"from": source, "to": target, "relationType": type} for source, target, type, _ in relations]
 
 
 class _Item(NamedTuple):
@@ -155,7 +156,7 @@ class GraphReply:
             used += len(entity["name"]) + sum(map(len, entity["observations"]))
             if used > most:
                 return None
-        return {"entities": entities, "relations": [relation_data(each) for each in self._relations]}
+        return {"entities": entities, "relations": relations_data(self._relations)}
 
     def _entities(self, start: int) -> Iterator[tuple[int, Data]]:
         """The entities from `start` on with the observations asked for; each with its number."""
@@ -181,10 +182,7 @@ class GraphReply:
         more: Data = {}
         for item in self._sequence():
             size = self._form.size(item.data)
-            cursor_size = 0
-            if self._form.most:  # at least as many characters as the cursor after it takes
-                ranked = self._paging.ranked
-                cursor_size = 20 * (item.number + 2) + 400 if ranked else len(self._cursor_after(item))
+            cursor_size = self._cursor_size(item, room - size) if self._form.most else 0
             is_full = item.relation is None and len(entities) >= limit
             if last is not None and (is_full or size + cursor_size > room):
                 more["nextCursor"] = self._cursor_after(last)
@@ -199,7 +197,7 @@ class GraphReply:
             room -= size
             last = item
         relations.sort(key=lambda each: each.order)
-        return {"entities": entities, "relations": [relation_data(each) for each in relations], **totals, **more}
+        return {"entities": entities, "relations": relations_data(relations), **totals, **more}
 
     def _first_observations(self, entity: Data, room: float) -> Data:
         """An entity too large for a page, with the first observations that fit, at least one."""
@@ -213,12 +211,21 @@ class GraphReply:
             short["observations"].append(each)
         return short if len(short["observations"]) < short["observationCount"] else entity
 
+    def _cursor_size(self, item: _Item, room: float) -> int:
+        """As many characters as the cursor after `item` takes; where more than these surely fit into `room`, more."""
+        if self._paging.ranked:
+            return 20 * (item.number + 2) + 400
+        size = _CURSOR_PER_CHARACTER * len(repr((self._order(item), item.position)))
+        return size if size <= room else len(self._cursor_after(item))
+
+    def _order(self, item: _Item) -> Position:
+        return list(self._keys[item.number].order) if self._keys else []
+
     def _cursor_after(self, item: _Item) -> str:
         if self._paging.ranked:
             seen = [_digest(each) for each in self._keys[: item.number + 1]]
             return _Cursor(None, item.position, item.in_rest, seen).text()
-        order = list(self._keys[item.number].order) if self._keys else []
-        return _Cursor(order, item.position, item.in_rest).text()
+        return _Cursor(self._order(item), item.position, item.in_rest).text()
 
     def _sequence(self) -> Iterator[_Item]:
         """What comes from the cursor or the offset on."""
@@ -230,21 +237,17 @@ class GraphReply:
         first: dict[str, int] = {}
         for number, key in enumerate(self._keys):
             first.setdefault(key.name, number)
-        groups: dict[int, list[_Item]] = {}
+        groups: dict[int, list[GraphRelation]] = {}
         rest = len(self._keys)
         for each in self._relations:
-            number = min(first.get(each.source, rest), first.get(each.target, rest))
-            digest = blake2b("\0".join(each.triple).encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
-            position_of = [*each.order[:-1], digest]
-            item = _Item(min(number, rest - 1), relation_data(each), each, position_of, number == rest)
-            groups.setdefault(number, []).append(item)
+            groups.setdefault(min(first.get(each.source, rest), first.get(each.target, rest)), []).append(each)
         if not in_rest:
             if resumes:
-                yield from _after(groups.get(begin - 1, ()), position)
+                yield from _items(groups, begin - 1, rest, position)
             for number, entity in self._entities(begin):
                 yield _Item(number, entity)
-                yield from _after(groups.get(number, ()))
-        yield from _after(groups.get(rest, ()), position if in_rest else None)
+                yield from _items(groups, number, rest)
+        yield from _items(groups, rest, rest, position if in_rest else None)
 
     def _begin(self) -> tuple[int, bool]:
         """The number of the next entity, and whether the sequence goes on right after the cursor's item: not if
@@ -266,9 +269,17 @@ class GraphReply:
         return begin, is_there or cursor.in_rest
 
 
-def _after(items: Sequence[_Item], position: Position | None = None) -> list[_Item]:
-    left = (item for item in items if position is None or (item.position or []) > position)
-    return sorted(left, key=lambda item: item.position or [])
+def _items(
+    groups: Mapping[int, Sequence[GraphRelation]], number: int, rest: int, after: Position | None = None
+) -> list[_Item]:
+    """The relations that come with entity `number` of `rest`, or with none, in the order of the sequence."""
+    items, group = [], groups.get(number, ())
+    for each, data in zip(group, relations_data(group), strict=True):
+        digest = blake2b("\0".join(each.triple).encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+        position = [*each.order[:-1], digest]
+        if after is None or position > after:
+            items.append(_Item(min(number, rest - 1), data, each, position, number == rest))
+    return sorted(items, key=lambda item: item.position or [])
 
 
 def _digest(key: EntityKey) -> str:

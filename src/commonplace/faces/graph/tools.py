@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from commonplace.engine.entities import Entity, EntityKey, GraphRelation, NoEntity
 from commonplace.errors import near
 from commonplace.faces.arguments import Arguments
-from commonplace.faces.graph.pages import Form, GraphReply, Paging, relation_data
+from commonplace.faces.graph.pages import Form, GraphReply, Paging, relations_data
 from commonplace.faces.reply import Reply
 from commonplace.text.neutral import flat
 
@@ -41,7 +41,7 @@ def _create_entities(graph: Graph, arguments: Arguments, form: Form) -> Reply:
 
 
 def _create_relations(graph: Graph, arguments: Arguments, form: Form) -> Reply:
-    created = [relation_data(each) for each in graph.create_relations(_relations(arguments))]
+    created = relations_data(graph.create_relations(_relations(arguments)))
     return Reply(form.text(created), {"relations": created})
 
 
@@ -76,13 +76,14 @@ def _undone(graph: Graph, arguments: Arguments) -> str:
     """How many of the things to delete are there, when not all of them are."""
     asked: set[Any]
     if "relations" in arguments:
-        kind, asked = "relation", set(_relations(arguments))
-        names, there = {each.source for each in asked}, asked & set(graph.relations({each.source for each in asked}))
+        kind, names = "relation", [each["from"] for each in arguments["relations"]]
+        asked = {each.triple for each in _relations(arguments)}
+        there = asked & {each.triple for each in graph.relations(set(names))}
     elif "entityNames" in arguments:
-        kind, asked = "entity", set(arguments["entityNames"])
-        names, there = asked, {key.name for key in graph.named(asked)}
+        kind, asked, names = "entity", set(arguments["entityNames"]), arguments["entityNames"]
+        there = {key.name for key in graph.named(names)}
     else:
-        kind, names = "observation", {each["entityName"] for each in arguments["deletions"]}
+        kind, names = "observation", [each["entityName"] for each in arguments["deletions"]]
         asked = {(each["entityName"], text) for each in arguments["deletions"] for text in each["observations"]}
         keys = graph.named(names)
         said = zip(keys, graph.observations(keys), strict=True)

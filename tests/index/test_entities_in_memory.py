@@ -1,0 +1,65 @@
+"""Entities and relations that stay in memory are those of the index, whatever happened to it since."""
+
+from __future__ import annotations
+
+import random
+
+from commonplace.index.index import Index
+from index.conftest import Desk
+
+NAMES = ["Ada", "ADA", "Ada Lovelace", "東京", "x::y", "C#", "a/b", *(f"N {number}" for number in range(12))]
+VIEWERS = (None, "ann", "bob")
+
+
+def entity(name: str, *observations: str, relations: tuple[str, ...] = (), more: str = "type: thing") -> str:
+    lines = ["## Observations", *(f"- {each}" for each in observations), "## Relations", *relations]
+    return f"---\ntitle: '{name}'\n{more}\n---\n" + "\n".join(lines) + "\n"
+
+
+def test_a_look_at_the_memory_and_one_at_the_index_find_the_same(desk: Desk) -> None:
+    chance = random.Random(7)
+    headers = ("type: thing", "type: thing", "type: thing\nscope: agent:ann", "placeholder: true")
+    for _ in range(30):
+        for path in chance.sample(range(20), 4):
+            targets = chance.choices([*NAMES, "ghost", "GRAPH::N 3", "notes::Zed"], k=chance.randrange(5))
+            relations = tuple(f"- {chance.choice(('knows', 'is a'))} [[{target}]]" for target in targets)
+            text = entity(chance.choice(NAMES), "tea", relations=relations, more=chance.choice(headers))
+            desk.put(f"{path}.md", text, project="graph")
+        desk.remove(f"{chance.randrange(20)}.md", project="graph")
+        fresh = Index(desk.path)  # it has nothing in memory yet, so it looks names up
+        for viewer in VIEWERS:
+            remembering = desk.index.entities
+            remembering.all(viewer)
+            for names in ({"Ada"}, {"ghost", "notes::Zed", "x::y"}, set(NAMES)):
+                assert remembering.relations_at(names, viewer) == fresh.entities.relations_at(names, viewer)
+        for viewer in VIEWERS:
+            assert remembering.relations(viewer) == fresh.entities.relations(viewer)
+            assert remembering.matching("tea", viewer) == fresh.entities.matching("tea", viewer)
+        fresh.close()
+
+
+def test_once_the_last_entity_is_gone_nothing_is_left(desk: Desk) -> None:
+    desk.put("ada.md", entity("Ada", "likes tea", relations=("- knows [[Bob]]",)), project="graph")
+    assert [row.name for row in desk.index.entities.matching("tea", None)] == ["Ada"]
+    desk.remove("ada.md", project="graph")
+    assert desk.index.entities.matching("tea", None) == []
+    assert desk.index.entities.relations(None) == []
+
+
+def test_what_a_transaction_that_failed_had_put_in_is_forgotten(desk: Desk) -> None:
+    index = desk.index
+    desk.put("ada.md", entity("Ada", "tea"), project="graph")
+    index.begin()
+    desk.put("bob.md", entity("Bob", "tea", relations=("- knows [[Ada]]",)), project="graph")
+    assert [row.name for row in index.entities.matching("tea", None)] == ["Ada", "Bob"]
+    index.end(commit=False)
+    desk.put("eve.md", entity("Eve", "tea"), project="graph")
+    assert [row.name for row in index.entities.matching("tea", None)] == ["Ada", "Eve"]
+    assert index.entities.relations(None) == []
+
+
+def test_two_observations_hold_nothing_together(desk: Desk) -> None:
+    desk.put("ada.md", entity("Ada", "likes tea", "works"), project="graph")
+    desk.put("bob.md", entity("Bob", '`"likes tea\\nworks"`'), project="graph")
+    assert [row.name for row in desk.index.entities.matching("tea\nwor", None)] == ["Bob"]
+    assert [row.name for row in desk.index.entities.matching("ada\nthing", None)] == []

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from commonplace.clock import microseconds
 from commonplace.note.model import Note
-from commonplace.text.tokens import flatten, parts, passages, stop_words, tokens, word_count
+from commonplace.text.tokens import flatten, parts, passages, pieces, stop_words, tokens, word_count
 
 SHORT = 700
 """A text of at most so many characters is one chunk; a longer one is no turn, and only its speaker is read."""
@@ -99,9 +99,13 @@ def stem_text(texts: Iterable[str], facet: str) -> str:
     """Every word of `texts`, as `fts_text` gives them, once and without stop words: no question looks for those."""
     found: set[str] = set()
     for part in parts("\n".join(texts)):
-        low = part.lower()
-        found.update(tokens(low) if low.isascii() else _WORD.findall(" ".join(set(low.split()))))
-    return " ".join([*(found - stop_words()), facet])
+        found.update(pieces(part.lower()))
+        if not part.isascii():
+            several = [each for each in found if not each.isalnum()]
+            found.difference_update(several)
+            found.update(_WORD.findall(" ".join(several)))
+    found -= stop_words()
+    return " ".join([*found, facet])
 
 
 def _first_name(name: str) -> str | None:

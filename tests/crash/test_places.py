@@ -1,4 +1,4 @@
-"""Homes nobody may write, full disks, pipes in place of files, what dead processes leave, and kills at random."""
+"""Homes nobody may write, full disks, pipes in place of files, and what dead processes leave."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from commonplace.errors import InvalidInput
 from commonplace.note.edit import Append, Prepend, Rewrite
 from commonplace.query import Query
 from crash.mortal import ENVIRONMENT
-from crash.test_kill import KILLS, SECONDS
+from crash.test_kill import SECONDS
 
 NOBODY = 65534
 READS = """
@@ -195,17 +195,6 @@ def test_an_endless_address_or_pattern_is_refused_with_a_sentence_about_it(tmp_p
         ):
             with pytest.raises(InvalidInput, match="has at most 2,048 characters"):
                 ask("a*" * 50_000)
-
-
-@pytest.mark.slow
-@pytest.mark.promise("issue-kill-9-random")
-def test_killed_at_random_over_all_verbs_jobs_and_faces_nothing_is_lost_and_nothing_left_behind(tmp_path):
-    """COMMONPLACE_KILLS=2000 for the whole of it."""
-    script = Path(__file__).with_name("random_kills.py")
-    command = [sys.executable, str(script), str(tmp_path), str(KILLS)]
-    ran = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=SECONDS + KILLS)
-    assert ran.returncode == 0, ran.stderr
-    assert ran.stdout.splitlines()[-1].endswith("nothing lost, nothing left behind")
 
 
 @pytest.mark.slow

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -71,18 +70,21 @@ def layer(name: str) -> str:
     return "" if name == "__init__.py" else name.partition("/")[0].removesuffix(".py")
 
 
-def imports(name: str) -> Iterator[tuple[str, str]]:
+@cache
+def imports(name: str) -> list[tuple[str, str]]:
     """(module, file:line) of every import in a file."""
+    found = []
     for node in ast.walk(tree(name)):
         where = f"{name}:{getattr(node, 'lineno', 0)}"
         if isinstance(node, ast.Import):
-            yield from ((alias.name, where) for alias in node.names)
+            found += [(alias.name, where) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{where} imports relatively"
             module = node.module or ""
             for alias in node.names:
                 full = f"{module}.{alias.name}"
-                yield (full if is_module(full) or module == "commonplace" else module), where
+                found.append((full if is_module(full) or module == "commonplace" else module, where))
+    return found
 
 
 def is_module(dotted: str) -> bool:

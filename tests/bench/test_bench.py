@@ -28,7 +28,7 @@ def bench(name: str, tmp_path: Path, *arguments: str) -> subprocess.CompletedPro
 def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
     """What a run over a tiny vault printed, and the folder it had for its temporary files."""
     place = tmp_path_factory.mktemp("bench")
-    done = bench("run", place, "--notes", "60", "--only", "size,parse,sweep,search,graph,recall,write,calls")
+    done = bench("run", place, "--notes", "20", "--only", "size,parse,sweep,search,graph,recall,write,calls")
     assert done.returncode == 0, done.stderr
     return done.stdout, place
 
@@ -37,9 +37,9 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
 @pytest.mark.parametrize(
     "what",
     [
-        "index size", "parse the vault's notes", "sweep of 60", "search, 60 notes", "  a word of most notes",
-        "  a Chinese word", "graph lookup, 60 entities", "recall of a key", "remember a key", "write, 10 notes",
-        "write, 60 notes", "edit, 60 notes", "Python calls of a write, 60 notes",
+        "index size", "parse the vault's notes", "sweep of 20", "search, 20 notes", "  a word of most notes",
+        "  a Chinese word", "graph lookup, 20 entities", "recall of a key", "remember a key", "write, 10 notes",
+        "write, 20 notes", "edit, 20 notes", "Python calls of a write, 20 notes",
     ],
 )  # fmt: skip
 def test_every_figure_has_a_row_beside_its_budget(ran: tuple[str, Path], what: str) -> None:
@@ -47,7 +47,7 @@ def test_every_figure_has_a_row_beside_its_budget(ran: tuple[str, Path], what: s
     row = [line for line in table if line.startswith(what)]
     assert len(row) == 1
     assert re.search(r"\d", row[0].removeprefix(what))
-    assert row[0].endswith((" ok", " over")) or what in ("parse the vault's notes", "sweep of 60")
+    assert row[0].endswith((" ok", " over")) or what in ("parse the vault's notes", "sweep of 20")
 
 
 @pytest.mark.slow
@@ -55,7 +55,7 @@ def test_a_page_of_documentation_can_take_the_last_block_as_it_is(ran: tuple[str
     _, place = ran
     machine, figures = ran[0].rstrip().split("\n\n")[-2:]
     assert re.search(r"\d+ cores, .*Python 3\.\d+.*SQLite 3\.", machine)
-    assert "write, 60 notes" in figures
+    assert "write, 20 notes" in figures
     for path in (str(place), str(ROOT), sys.prefix):
         assert path not in machine + figures
 
@@ -75,7 +75,7 @@ def test_an_unknown_figure_is_refused_by_name(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_few_callers_lose_nothing_over_the_socket_and_over_http() -> None:
     with TemporaryDirectory(prefix="cpg") as short:  # the address of a socket has room for 107 bytes
-        done = bench("callers", Path(short), "--callers", "3", "--seconds", "2", "--pause", "0.01", "--notes", "5")
+        done = bench("callers", Path(short), "--callers", "3", "--seconds", "1", "--pause", "0.01", "--notes", "5")
     assert done.returncode == 0, done.stderr
     header, *rows = [line.split() for line in done.stdout.splitlines()]
     assert header[-2:] == ["refused", "lost"]

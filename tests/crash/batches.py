@@ -1,8 +1,5 @@
-"""Forks in which several threads write at once, as one batch, and that kill themselves at the n-th durable operation.
-
-Usage: batches.py, with a line `DIE_AT HOME` on stdin for each home, as mortal.py. A fork prints the name of each call
-that was acknowledged, and `done` with the number of operations after the last.
-"""
+"""Several threads write at once, as one batch. As a program of `mortals` it prints the name of each call that was
+acknowledged."""
 
 from __future__ import annotations
 
@@ -11,11 +8,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+from unittest.mock import patch
 
 from commonplace import Memory, faces
 from commonplace.faces.reply import Reply
 from commonplace.faces.tool import Registry
-from crash.mortal import Countdown, arm, at_each, say
+from crash.mortal import Countdown, at_each, counted, say
 
 CALLS: dict[str, tuple[str, dict[str, Any]]] = {
     "new": ("write_note", {"title": "New", "content": "new " * 200, "directory": ""}),
@@ -59,21 +57,14 @@ def at_once(memory: Memory, calls: dict[str, tuple[str, dict[str, Any]]]) -> Ite
         assert not each.is_alive()
 
 
-def main(home: str, die_at: int) -> None:
+def main(home: str, countdown: Countdown) -> None:
     from commonplace import open_memory
     from commonplace.index.database import Database
 
-    countdown = Countdown(die_at)
-    arm(countdown)
-    end = Database.end
-
-    def ending(self: Database, *, commit: bool = True) -> None:
-        countdown.tick()
-        end(self, commit=commit)
-        countdown.tick()
-
-    Database.end = ending  # type: ignore[method-assign]
-    with open_memory(home, watch=False) as memory:
+    with (
+        patch.object(Database, "end", counted(Database.end, countdown, after=True)),
+        open_memory(home, watch=False) as memory,
+    ):
         memory.sync()
         with at_once(memory, CALLS) as replies:
             countdown.awake = True
@@ -81,12 +72,7 @@ def main(home: str, die_at: int) -> None:
         for name, reply in replies.items():
             assert reply is not None
             say(f"refused {reply.text}" if reply.is_error else name)
-    say(f"done {countdown.seen}")
 
 
 if __name__ == "__main__":
-    import commonplace.engine.entries
-    import commonplace.faces.kv.tools
-    import commonplace.faces.notes.write_tools  # noqa: F401 (imported once, for all forks)
-
-    at_each(main, "end")
+    at_each(main)

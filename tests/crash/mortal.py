@@ -1,19 +1,19 @@
-"""Forks that work on a home each and kill themselves at the n-th durable operation.
+"""A process that works on each home it is given in a fork, which kills itself at the n-th durable operation.
 
-Usage: mortal.py SCRIPT, with a line `DIE_AT HOME` on stdin for each home (0: never). A fork prints one line per
-acknowledged call, flushed, and `done`; after each one comes the line `end`.
 Every rename, link, unlink, mkdir, fsync, write and SQLite commit below the home counts as an operation.
 """
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from unittest.mock import patch
 
 ROOT = Path(__file__).parents[2]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT / 'tests'}"}
@@ -40,16 +40,15 @@ class Countdown:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-def arm(countdown: Countdown) -> None:
-    """Count every durable operation of the os module, before it happens."""
-    for name in COUNTED:
-        setattr(os, name, counted(getattr(os, name), countdown))
+def counted(function, countdown: Countdown, after: bool = False):
+    """The function with a tick before each call and, if so asked, one after it."""
 
-
-def counted(function, countdown: Countdown):
     def call(*args, **kwargs):
         countdown.tick()
-        return function(*args, **kwargs)
+        result = function(*args, **kwargs)
+        if after:
+            countdown.tick()
+        return result
 
     return call
 
@@ -57,6 +56,57 @@ def counted(function, countdown: Countdown):
 def say(text: str) -> None:
     sys.__stdout__.buffer.write(text.encode() + b"\n")
     sys.__stdout__.buffer.flush()
+
+
+def at_each(work: Callable[[str, Countdown], None]) -> None:
+    """Do `work` for each line of stdin, the number of an operation and a home, in a fork that dies at that operation.
+    0 is work done here, that later forks need not import what it needs. Prints a line `end` after each, with how many
+    operations there were."""
+    for line in sys.stdin:
+        die_at, home = line.rstrip("\n").split(" ", 1)
+        countdown = Countdown(int(die_at))
+        if countdown.left == 0:
+            run(work, home, countdown)
+            gc.freeze()
+        elif (child := os.fork()) == 0:
+            signal.alarm(60)
+            run(work, home, countdown)
+            os._exit(0)
+        else:
+            status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            assert status in (0, -signal.SIGKILL), status
+        say(f"end {countdown.seen}")
+
+
+def run(work: Callable[[str, Countdown], None], home: str, countdown: Countdown) -> None:
+    with ExitStack() as stack:
+        for name in COUNTED:
+            stack.enter_context(patch.object(os, name, counted(getattr(os, name), countdown)))
+        work(home, countdown)
+
+
+@contextmanager
+def mortals(*program: str) -> Iterator[Callable[..., tuple[list[str], int]]]:
+    """Starts a program that works `at_each`. Yields what has it work on a home until the operation of a number (0:
+    undisturbed), and returns the lines it printed and how many operations there were."""
+    command = [sys.executable, *program]
+    with subprocess.Popen(
+        command, env=ENVIRONMENT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:  # fmt: skip
+        assert process.stdin is not None
+        assert process.stdout is not None
+
+        def until(home: Path, die_at: int = 0) -> tuple[list[str], int]:
+            process.stdin.write(f"{die_at} {home}\n")
+            process.stdin.flush()
+            lines = []
+            while line := process.stdout.readline():
+                if line.startswith("end "):
+                    return lines, int(line.split()[1])
+                lines.append(line.rstrip("\n"))
+            raise AssertionError("the work failed on its own")
+
+        yield until
 
 
 SCRIPTS = {
@@ -74,12 +124,11 @@ SCRIPTS = {
 }
 
 
-def main(home: str, script: str, die_at: int) -> None:
+def main(home: str, countdown: Countdown) -> None:
+    from commonplace import open_memory
     from commonplace.faces.memory_tool import MemoryCommands
     from commonplace.index import database, sync
 
-    countdown = Countdown(die_at)
-    arm(countdown)
     original = database.transaction
 
     @contextmanager
@@ -90,45 +139,18 @@ def main(home: str, script: str, die_at: int) -> None:
             countdown.tick()
         countdown.tick()
 
-    database.transaction = sync.transaction = transaction
-    from commonplace import open_memory
-
-    with open_memory(home, watch=False) as memory:
+    with (
+        patch.object(database, "transaction", transaction),
+        patch.object(sync, "transaction", transaction),
+        open_memory(home, watch=False) as memory,
+    ):
         commands = MemoryCommands()
-        countdown.awake = True
-        for arguments in SCRIPTS[script]:
+        for arguments in SCRIPTS[sys.argv[1]]:
+            countdown.awake = True
             reply = commands.run(memory, arguments)
             countdown.awake = False
             say(f"{'refused' if reply.is_error else 'ok'} {reply.text.splitlines()[0]}")
-            countdown.awake = True
-        countdown.awake = False
-    say(f"done {countdown.seen}")
-
-
-def at_each(work: Callable[[str, int], None], end: str = "") -> None:
-    """Fork for each line of stdin, the number of an operation (0: never) and a home, and work there."""
-    for line in sys.stdin:
-        die_at, home = line.rstrip("\n").split(" ", 1)
-        child = os.fork()
-        if child == 0:
-            work(home, int(die_at))
-            os._exit(0)
-        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        assert status in (0, -signal.SIGKILL), status
-        if end:
-            say(end)
-
-
-def killed(homes: dict[Path, int], *program: str) -> str:
-    """What a program prints that works `at_each` of these homes until the operation of that number."""
-    lines = "".join(f"{die_at} {home}\n" for home, die_at in homes.items())
-    command = [sys.executable, *program]
-    ran = subprocess.run(command, input=lines.encode(), env=ENVIRONMENT, capture_output=True, timeout=200)
-    assert ran.returncode == 0, ran.stderr.decode()
-    return ran.stdout.decode()
 
 
 if __name__ == "__main__":
-    import commonplace.faces.memory_tool  # noqa: F401 (imported once, for all forks)
-
-    at_each(lambda home, die_at: main(home, sys.argv[1], die_at), "end")
+    at_each(main)

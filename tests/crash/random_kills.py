@@ -29,7 +29,7 @@ from commonplace.jobs.tick import FACE, Scheduler
 from commonplace.note.edit import Append
 from commonplace.store.layout import Layout
 
-KILLS_A_HOME = 25
+KILLS_A_HOME = 12
 MEMORIES = ("memory", "agent", "archived", "superseded", "merged", "imported", "ingested")
 LEFT = (".tmp-*", ".memory.md-*", ".pending*-*", "*.new")
 
@@ -105,6 +105,9 @@ class Work:
                 self.tool("delete_note", identifier=f"pair/{old.name}", is_directory=True)
 
     # Lists: what was added stays.
+    def add_inserted(self, value: str) -> None:
+        self.tool("memory", command="insert", path="/memories/inserted.md", insert_line=0, insert_text=value)
+
     def add_memory(self, value: str) -> None:
         self.command("write", f"the {value} was seen")
 
@@ -189,7 +192,7 @@ class Work:
 
     def begin(self) -> None:
         """What the pieces need to be there before the first one."""
-        for name in ("replaced", "deep/v0/r"):
+        for name in ("inserted", "replaced", "deep/v0/r"):
             self.tool("memory", command="create", path=f"/memories/{name}.md", file_text="v0")
         for title, folder in (("edited", ""), ("tagged", ""), ("m", "moved/v0")):
             self.memory.write(Draft("v0", title=title, folder=folder))
@@ -218,6 +221,7 @@ class Work:
             "entry": {self.tool("memory_recall", key="entry").split("**value:** ")[1].split("\n")[0]},
             "bank": {next(iter(find("banks/projects/p/**/f.md"))).read_text().strip()},
             "pair": {p.name for p in find("notes/pair/*") if len(list(p.glob("*.md"))) == 2},
+            "inserted": set(_values(self.text("memories/inserted.md"))),
             "undone": {p.stem for p in find("notes/undone/*.md")},
             **{name: set(_values(memories)) for name in MEMORIES},
             **{name: set(_values(graph)) for name in ("entity", "observation")},

@@ -18,15 +18,17 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from hashlib import sha256
 from pathlib import Path
 
-from commonplace import Memory, faces, open_memory
+from commonplace import faces, open_memory
+from commonplace.note.frontmatter import split
 from commonplace.serve.rpc import Protocol
 from commonplace.serve.socket import Listener, SocketServer
 from crash.test_kill import next_process
 
 CLIENTS = 16
-KILLS_A_HOME = 25
+KILLS_A_HOME = 12
 
 
 def serve(home: Path) -> None:
@@ -107,32 +109,33 @@ def kill_one(home: Path, writers: list[Writer], chance: random.Random) -> None:
 
 
 def check(home: Path, writers: list[Writer]) -> None:
-    """Every acknowledged value is there, each note is whole and in the journal, and nothing is left behind."""
+    """Every acknowledged value is there, each note is whole, indexed and in the journal, and nothing is left behind."""
     with next_process(home) as memory:
+        texts = {path.stem: path.read_text() for path in (home / "notes").glob("*.md")}
         for each in writers:
-            found = value(memory, f"cell {each.number}")
+            found = value(texts.pop(f"cell {each.number}", None))
             assert each.least <= found <= each.sent, (each.number, found, each.least, each.sent)
-            for number in range(1, each.sent + 1):
-                path = home / "notes" / f"new {each.number}x{number}.md"
-                assert path.exists() or number not in each.made, path
-                if path.exists():
-                    assert value(memory, path.stem) == number
+            missing = [number for number in each.made if f"new {each.number}x{number}" not in texts]
+            assert missing == [], (each.number, missing)
             each.least = found
+        for title, text in texts.items():
+            assert title.endswith(f"x{value(text)}"), title
+        indexed = {each.path: each.etag for each in memory.list(limit=0)[0]}
+        assert indexed == {path.name: sha256(path.read_bytes()).hexdigest() for path in (home / "notes").glob("*.md")}
         log = memory.log(limit=0)
         numbers = [change.number for change in log]
         assert numbers == sorted(set(numbers), reverse=True)
-        written = {each.path for change in log for each in change.files if each.do == "put"}
-        assert {path.name for path in (home / "notes").glob("*.md")} == written
+        assert set(indexed) == {each.path for change in log for each in change.files if each.do == "put"}
 
 
-def value(memory: Memory, title: str) -> int:
+def value(text: str | None) -> int:
     """What a note holds, which must be one value throughout; 0 for a note that is not there."""
-    path = memory.home / "notes" / f"{title}.md"
-    if not path.exists():
+    if text is None:
         return 0
-    words = set(memory.read(("notes", path.name), count=False).content.split())
-    assert len(words) == 1, (title, words)
-    return int(words.pop().removeprefix("v"))
+    words = text[split(text).body_at :].split()
+    assert len(words) == 300, text
+    assert len(set(words)) == 1, text
+    return int(words[0].removeprefix("v"))
 
 
 def main(folder: Path, kills: int, seed: int) -> None:

@@ -57,8 +57,7 @@ def run_refused(home: Path, script: str, refusal: Refusal, monkeypatch) -> tuple
 
 
 @pytest.mark.promise("issue-full-disk", "000a-12.8")
-@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS])
-@pytest.mark.parametrize("script", sorted(SCRIPTS))
+@pytest.mark.parametrize(("script", "code"), [("edits", errno.ENOSPC), ("moves", errno.EROFS)])
 def test_a_disk_that_refuses_at_any_step_gives_a_clean_error_and_leaves_the_old_files(
     tmp_path, monkeypatch, script, code
 ):

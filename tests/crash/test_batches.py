@@ -23,7 +23,7 @@ from commonplace.errors import NotFound
 from commonplace.note.edit import Append
 from crash import batches
 from crash.batches import CALLS, at_once, begin
-from crash.mortal import COUNTED, ENVIRONMENT, killed
+from crash.mortal import COUNTED, ENVIRONMENT, mortals
 from crash.test_bad_days import Refusal
 from crash.test_kill import KILLS, SECONDS, next_process
 from serve.daemon_process import Client, DaemonProcess
@@ -99,19 +99,15 @@ def in_turn_before(memory: Memory, work: Callable[[], Any], other: Callable[[], 
 @pytest.mark.slow
 @pytest.mark.promise("issue-batches", "issue-kill-9-at-every-step")
 def test_a_batch_killed_at_each_write_rename_and_sync_leaves_each_change_whole_or_not_at_all(tmp_path):
-    def run(homes: dict[Path, int]) -> list[list[str]]:
-        said = killed(homes, str(Path(batches.__file__)))
-        return [part.splitlines() for part in said.split("end\n")[:-1]]
-
-    (everything,) = run({prepared(tmp_path / "count"): 0})
-    assert sorted(everything[:-1]) == sorted(CALLS)
-    total = int(everything[-1].split()[1])
-    assert total > 40
-    homes = {prepared(tmp_path / f"die-{die_at}"): die_at for die_at in range(1, total + 5)}
-    found = [
-        check(home, {line for line in lines if line in CALLS})
-        for home, lines in zip(homes, run(homes), strict=True)
-    ]  # fmt: skip
+    found = []
+    with mortals(batches.__file__) as work:
+        lines, total = work(prepared(tmp_path / "count"))
+        assert sorted(lines) == sorted(CALLS)
+        assert total > 40
+        for die_at in range(1, total + 5):
+            home = prepared(tmp_path / f"die-{die_at}")
+            lines, _ = work(home, die_at)
+            found.append(check(home, {line for line in lines if line in CALLS}))
     assert set() in found
     assert set(CALLS) in found
 

@@ -8,33 +8,23 @@ from pathlib import Path
 import pytest
 
 from commonplace import Draft, open_memory
-from crash.mortal import killed
+from crash.mortal import mortals
 
 SECRET = "zq4711vault"
 
 ERASING = r"""
+from unittest.mock import patch
 from commonplace import open_memory
-from commonplace.engine import erase, file_graph
-from commonplace.index import database
-from crash.mortal import Countdown, arm, at_each
+from commonplace.index.database import Database
+from crash.mortal import at_each, counted
 
-def erases(home, die_at):
-    countdown = Countdown(die_at)
-    arm(countdown)
-    scrub = database.Database.scrub
-
-    def scrubbed(self):
-        countdown.tick()
-        scrub(self)
-        countdown.tick()
-
-    database.Database.scrub = scrubbed
-    with open_memory(home, watch=False) as memory:
+def erases(home, countdown):
+    scrub = counted(Database.scrub, countdown, after=True)
+    with patch.object(Database, "scrub", scrub), open_memory(home, watch=False) as memory:
         memory.sync()
         countdown.awake = True
         memory.erase("notes/plan.md", "lines/Zq4711vault.md", "kv/default/key")
         countdown.awake = False
-    print(countdown.seen, flush=True)
 
 at_each(erases)
 """
@@ -77,27 +67,28 @@ def test_erase_killed_at_every_step_is_completed_by_the_next_open_or_never_began
         (tmp_path / name / "config.yaml").write_text(f"projects:\n  lines: {graph}\n")
         return tmp_path / name
 
-    steps = killed({copy("0"): 0}, "-c", ERASING)
-    assert holding(whole) == []
-    homes = {copy(str(at)): at for at in range(1, int(steps) + 1)}
-    killed(homes, "-c", ERASING)
     begun = []
-    for home in homes:
-        was_there = (home / ".commonplace" / "erasing").exists()
-        with open_memory(home, watch=False) as memory:
-            memory.sync()
-            paths = {f"{each.project}/{each.path}" for each in memory.list(limit=0)[0]}
-            log = memory.log(limit=0)
-            said = [each for each in log if each.verb == "erase"]
-            if len(paths) == 1:
-                assert paths == {"notes/bystander.md"}
-                assert [each.details for each in said] == [{"notes": 3}]
-                assert memory.undo(1).undoes == 1
-            else:
-                assert (len(paths), said, was_there) == (4, [], False)
-                memory.erase("notes/plan.md", "lines/Zq4711vault.md", "kv/default/key")
-            begun.append(len(paths) == 1)
-        assert holding(home) == [], home
-        assert [*home.rglob(".tmp-*"), *(home / ".commonplace").glob("erasing*")] == []
+    with mortals("-c", ERASING) as work:
+        _, steps = work(copy("0"))
+        assert holding(whole) == []
+        for die_at in range(1, steps + 1):
+            home = copy(str(die_at))
+            work(home, die_at)
+            was_there = (home / ".commonplace" / "erasing").exists()
+            with open_memory(home, watch=False) as memory:
+                memory.sync()
+                paths = {f"{each.project}/{each.path}" for each in memory.list(limit=0)[0]}
+                log = memory.log(limit=0)
+                said = [each for each in log if each.verb == "erase"]
+                if len(paths) == 1:
+                    assert paths == {"notes/bystander.md"}
+                    assert [each.details for each in said] == [{"notes": 3}]
+                    assert memory.undo(1).undoes == 1
+                else:
+                    assert (len(paths), said, was_there) == (4, [], False)
+                    memory.erase("notes/plan.md", "lines/Zq4711vault.md", "kv/default/key")
+                begun.append(len(paths) == 1)
+            assert holding(home) == [], home
+            assert [*home.rglob(".tmp-*"), *(home / ".commonplace").glob("erasing*")] == []
     assert begun == sorted(begun)  # before a moment it had not begun, after it is completed
     assert set(begun) == {False, True}

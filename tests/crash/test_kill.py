@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import random
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,9 +13,11 @@ import pytest
 
 from commonplace import Memory, open_memory
 from commonplace.faces.memory_tool import MemoryCommands
-from crash.mortal import ENVIRONMENT, SCRIPTS, killed
+from crash import mortal
+from crash.mortal import ENVIRONMENT, SCRIPTS, mortals
 
 SECONDS = 60
+KILLS = int(os.environ.get("COMMONPLACE_KILLS", "24"))
 START = {
     "a.md": "- [count] count 0 #n\n",
     "folder/b.md": "# B\n\n- knows [[a]]\n",
@@ -49,12 +49,6 @@ def states(tmp_path: Path, script: str) -> list[dict[str, str]]:
             assert not commands.run(memory, arguments).is_error
             found.append(tree(home))
     return found
-
-
-def run(homes: dict[Path, int], script: str) -> list[list[str]]:
-    """For each home, the lines of a process that kills itself at that operation (0: never)."""
-    said = killed(homes, str(Path(__file__).with_name("mortal.py")), script)
-    return [part.splitlines() for part in said.split("end\n")[:-1]]
 
 
 @contextmanager
@@ -89,77 +83,21 @@ def check(home: Path, possible: list[dict[str, str]], acknowledged: int) -> None
 @pytest.mark.parametrize("script", sorted(SCRIPTS))
 def test_killed_at_every_rename_sync_write_and_commit(tmp_path, script):
     possible = states(tmp_path, script)
-    (everything,) = run({fresh(tmp_path / "count"): 0}, script)
-    assert everything[-1].startswith("done ")
-    total = int(everything[-1].split()[1])
-    assert total > 30
-    homes = {fresh(tmp_path / f"die-{die_at}"): die_at for die_at in range(1, total + 1)}
-    for home, lines in zip(homes, run(homes, script), strict=True):
-        assert all(line.startswith("ok ") for line in lines)
-        check(home, possible, len(lines))
-
-
-BURST = """
-import sys
-from commonplace import open_memory
-from commonplace.faces.memory_tool import MemoryCommands
-memory = open_memory(sys.argv[1], watch=False)
-commands = MemoryCommands()
-for number in range(int(sys.argv[2]), 1_000_000):
-    for arguments in (
-        {"command": "str_replace", "path": "/memories/n.md", "old_str": f"n{number};", "new_str": f"n{number + 1};"},
-        {"command": "insert", "path": "/memories/log.md", "insert_line": 0, "insert_text": f"line {number}"},
-    ):
-        reply = commands.run(memory, arguments)
-        assert not reply.is_error, reply.text
-    print(number, flush=True)
-"""
+    with mortals(mortal.__file__, script) as work:
+        _, total = work(fresh(tmp_path / "count"))
+        assert total > 30
+        for die_at in range(1, total + 1):
+            home = fresh(tmp_path / f"die-{die_at}")
+            lines, _ = work(home, die_at)
+            assert all(line.startswith("ok ") for line in lines)
+            check(home, possible, len(lines))
 
 
 @pytest.mark.slow
 @pytest.mark.promise("issue-kill-9-random", "000a-12.5")
-def test_killed_at_random_moments_again_and_again_on_one_home(tmp_path):
-    home, random_moment = tmp_path / "home", random.Random(7)
-    (home / "memories").mkdir(parents=True)
-    (home / "memories" / "n.md").write_text("n0;")
-    (home / "memories" / "log.md").write_text("")
-    number = 0
-    for _ in range(KILLS):
-        number = burst(home, number, random_moment.uniform(0.0, 0.06))
-    with open_memory(home, watch=False) as memory:
-        assert memory.search("line").total == 1
-    assert list(home.rglob(".tmp-*")) == []
-
-
-KILLS = int(os.environ.get("COMMONPLACE_KILLS", "60"))
-
-
-def burst(home: Path, number: int, life: float) -> int:
-    """Start a writer, kill it `life` seconds after its first answer, check what it left; the number reached."""
-    command = [sys.executable, "-c", BURST, str(home), str(number)]
-    process = subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.PIPE)
-    assert process.stdout is not None
-    answers = [process.stdout.readline()]
-    end = time.monotonic() + life
-    while time.monotonic() < end:
-        answers.append(process.stdout.readline())
-    process.kill()
-    answers += process.stdout.read().splitlines()
-    process.wait(SECONDS)
-    process.stdout.close()
-    acknowledged = [int(line) for line in answers if line.strip()]
-    with open_memory(home, watch=False):
-        pass  # the next start finishes a change whose steps were already noted
-    reached = int((home / "memories" / "n.md").read_text().strip("n;"))
-    assert reached >= acknowledged[-1] + 1
-    assert reached <= acknowledged[-1] + 2
-    written = (home / "memories" / "log.md").read_text().splitlines()
-    assert written == [f"line {each}" for each in range(len(written) - 1, -1, -1)]
-    assert len(written) in (acknowledged[-1] + 1, acknowledged[-1] + 2)
-    # A call under way may be there or not; the next writer goes on from what is there.
-    if len(written) < reached:
-        with open(home / "memories" / "log.md", "r+") as log:
-            text = log.read()
-            log.seek(0)
-            log.write(f"line {reached - 1}\n{text}")
-    return reached
+def test_killed_at_random_over_all_verbs_jobs_and_faces_nothing_is_lost_and_nothing_left_behind(tmp_path):
+    """COMMONPLACE_KILLS=2000 for the whole of it."""
+    command = [sys.executable, str(Path(__file__).with_name("random_kills.py")), str(tmp_path), str(KILLS)]
+    ran = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=SECONDS + KILLS)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.splitlines()[-1].endswith("nothing lost, nothing left behind")

@@ -1,4 +1,4 @@
-"""Homes nobody may write, full disks, pipes in place of files, what dead processes leave, and kills at random."""
+"""Homes nobody may write, full disks, pipes in place of files, and what dead processes leave."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from commonplace.errors import InvalidInput
 from commonplace.note.edit import Append, Prepend, Rewrite
 from commonplace.query import Query
 from crash.mortal import ENVIRONMENT
-from crash.test_kill import KILLS, SECONDS
+from crash.test_kill import SECONDS
 
 NOBODY = 65534
 READS = """
@@ -198,30 +198,24 @@ def test_an_endless_address_or_pattern_is_refused_with_a_sentence_about_it(tmp_p
 
 
 @pytest.mark.slow
-@pytest.mark.promise("issue-kill-9-random")
-def test_killed_at_random_over_all_verbs_jobs_and_faces_nothing_is_lost_and_nothing_left_behind(tmp_path):
-    """COMMONPLACE_KILLS=2000 for the whole of it."""
-    script = Path(__file__).with_name("random_kills.py")
-    command = [sys.executable, str(script), str(tmp_path), str(KILLS)]
-    ran = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=SECONDS + KILLS)
-    assert ran.returncode == 0, ran.stderr
-    assert ran.stdout.splitlines()[-1].endswith("nothing lost, nothing left behind")
-
-
-@pytest.mark.slow
 @pytest.mark.promise("issue-long-texts")
 @pytest.mark.parametrize(
-    "line", ["# h\n", "- [fact] x #t%d\n", "see [[Note %d]]\n", "- knows [[N %d]]\n", "> [[q %d]]\n"]
-)
-def test_of_an_enormous_note_a_part_of_the_structure_and_every_word_is_indexed(tmp_path: Path, line: str) -> None:
-    text = "".join(line % (number % 200_000) if "%" in line else line for number in range(6_000_000 // len(line)))
-    _put(tmp_path / "home/notes/big.md", f"[[first]]\n- [fact] first #one\n{text}\n\nlastword\n")
+    ("line", "size"),
+    [("# h\n", 6e5), ("- [fact] x #t%d\n", 6e5), ("see [[Note %d]]\n", 6e5), ("- knows [[N %d]]\n", 6e5),
+     ("> [[q %d]]\n", 6e5), ("only words in this line\n", 4.5e6)],
+)  # fmt: skip
+def test_of_an_enormous_note_a_part_of_the_structure_and_every_word_is_indexed(
+    tmp_path: Path, line: str, size: float
+) -> None:
+    text = "".join(line % number if "%" in line else line for number in range(int(size) // len(line)))
+    _put(tmp_path / "home/notes/big.md", f"[[first]]\n- [fact] first #one\n{text}\n- [fact] lastword\n")
     begin = process_time()
     with open_memory(tmp_path / "home", watch=False) as memory:
         memory.sync()
-        assert process_time() - begin < 15
+        assert process_time() - begin < 5
         note = memory.read("notes/big", count=False)
         assert max(map(len, (note.observations, note.relations, note.headings))) <= 11_100
+        assert "lastword" not in [each.content for each in note.observations]
         assert [hit.note.title for hit in memory.search("lastword")] == ["big"]
         assert "partly_read" in [finding.code for finding in doctor(memory)]
         memory.edit("notes/big", Append("another\n"))
@@ -235,9 +229,9 @@ def test_of_an_enormous_note_a_part_of_the_structure_and_every_word_is_indexed(t
 def test_a_note_of_hundreds_of_thousands_of_different_words_is_searched_up_to_them_and_says_so(tmp_path: Path) -> None:
     chance, home = Random(5), tmp_path / "home"
     for name, words in (
-        ("han", "".join(chr(chance.randrange(0x4E00, 0x9FA0)) for _ in range(700_000))),
-        ("hex", " ".join(f"{chance.getrandbits(64):x}" for _ in range(800_000))),
-        ("same", "每天早上 the same words " * 60_000),
+        ("han", "".join(chr(chance.randrange(0x4E00, 0x9FA0)) for _ in range(300_000))),
+        ("hex", " ".join(f"{chance.getrandbits(32):x}" for _ in range(400_000))),
+        ("same", "每天早上 the same words " * 20_000),
     ):
         _put(home / f"notes/{name}/big.md", f"firstword of {name}\n{words}\n\nlastword of {name}\n")
     with open_memory(home, watch=False) as memory:

@@ -12,7 +12,7 @@ from commonplace import open_memory
 from commonplace.engine.upkeep import Upkeep
 from commonplace.jobs import reminders
 from commonplace.note.compose import Record
-from crash.mortal import killed
+from crash.mortal import mortals
 
 NOW = datetime(2026, 5, 7, 15, 0, tzinfo=UTC)
 DUE = {"due_at": "2026-05-07T15:00:00Z"}
@@ -20,26 +20,23 @@ DAILY = {"due_at": "2026-05-07T09:00:00Z", "repeat": "FREQ=DAILY;BYHOUR=9;BYMINU
 
 NOTIFYING = r"""
 from datetime import UTC, datetime
+from unittest.mock import patch
 from commonplace import open_memory
 from commonplace.jobs import reminders
-from crash.mortal import Countdown, arm, at_each
+from crash.mortal import at_each
 
-def notifies(home, die_at):
-    countdown = Countdown(die_at)
-    arm(countdown)
-
+def notifies(home, countdown):
     def push(settings, texts):
         countdown.tick()
         with open(home + "/pushed", "a") as file:
             file.write("\n".join(texts) + "\n")
 
-    reminders.show = push
-    with open_memory(home, watch=False, clock=lambda: datetime(2026, 5, 7, 15, 0, tzinfo=UTC)) as memory:
+    now = datetime(2026, 5, 7, 15, 0, tzinfo=UTC)
+    with patch.object(reminders, "show", push), open_memory(home, watch=False, clock=lambda: now) as memory:
         memory.sync()
         countdown.awake = True
         reminders.notify(memory)
         countdown.awake = False
-    print(countdown.seen, flush=True)
 
 at_each(notifies)
 """
@@ -68,21 +65,22 @@ def test_killed_anywhere_and_run_again_it_comes_to_the_same_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     start = fresh(tmp_path / "start")
-    undisturbed = Path(shutil.copytree(start, tmp_path / "undisturbed"))
-    total = int(killed({undisturbed: 0}, "-c", NOTIFYING))
-    assert total > 20
-    wanted = memories(undisturbed)
-    assert wanted["pending.md"].count(b"due 2026-05-07") == 3
-    homes = {Path(shutil.copytree(start, tmp_path / f"die-{at}")): at for at in range(1, total + 1)}
-    assert killed(homes, "-c", NOTIFYING) == ""
-    for home in homes:
-        pushed = (home / "pushed").read_text().split() if (home / "pushed").exists() else []
-        monkeypatch.setattr(reminders, "show", lambda settings, texts, to=pushed: to.extend(texts))
-        with open_memory(home, watch=False, clock=lambda: NOW) as memory:
-            reminders.notify(memory)
+    with mortals("-c", NOTIFYING) as work:
+        undisturbed = Path(shutil.copytree(start, tmp_path / "undisturbed"))
+        _, total = work(undisturbed)
+        assert total > 20
+        wanted = memories(undisturbed)
+        assert wanted["pending.md"].count(b"due 2026-05-07") == 3
+        for die_at in range(1, total + 1):
+            home = Path(shutil.copytree(start, tmp_path / f"die-{die_at}"))
+            work(home, die_at)
+            pushed = (home / "pushed").read_text().split() if (home / "pushed").exists() else []
+            monkeypatch.setattr(reminders, "show", lambda settings, texts, to=pushed: to.extend(texts))
+            with open_memory(home, watch=False, clock=lambda: NOW) as memory:
+                reminders.notify(memory)
+                assert memories(home) == wanted
+                fired = [change.path for change in memory.log(limit=0) if change.verb == reminders.FIRE]
+                assert len(fired) == len(set(fired)) == 3
+                assert reminders.notify(memory).notified == ()
+            assert len(pushed) == len(set(pushed))
             assert memories(home) == wanted
-            fired = [change.path for change in memory.log(limit=0) if change.verb == reminders.FIRE]
-            assert len(fired) == len(set(fired)) == 3
-            assert reminders.notify(memory).notified == ()
-        assert len(pushed) == len(set(pushed))
-        assert memories(home) == wanted

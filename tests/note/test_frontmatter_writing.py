@@ -39,7 +39,7 @@ def readings(text: str) -> list[Any]:
     return [yaml.safe_load(text)["k"], newer.load(io.StringIO(text))["k"], parse(text)["k"]]
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(TEXTS)
 def test_every_reader_reads_back_the_text_that_was_written(text: str) -> None:
     for value in readings(f"k: {scalar(text)}\n"):

@@ -115,7 +115,7 @@ def blocks(draw: st.DrawFn, depth: int = 0) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.promise("000b-12.3")
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.lists(blocks(), min_size=1, max_size=3))
 @example([["- a", "2. [cat] [[a]]"]])
 @example([["> word", "    [[a]]"]])

@@ -1,0 +1,39 @@
+"""Contract tests once more, their homes in a database: what reaches the notes in other ways than in a folder. All of
+them: pytest tests/contract --home-kind=postgres."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from contract.conftest import *  # noqa: F403
+from postgres.homes import sitecustomize
+
+LEFT_OUT = re.compile(
+    "stdio|mcp|server|preset|stream|subscribers|real_|kill_9|first_entity|example_of"  # of processes of their own
+    "|large_graph|any_text|all_different|at_once_count"  # of what the folder of copies does alone, for a long time
+    "|file-|graph-[0-9]*[^05]]"  # graph files; of the cases of a graph a fifth is enough here
+).search
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    items[:] = [item for item in items if item.path.parent != here or not is_left_out(item)]
+
+
+def is_left_out(item: pytest.Item) -> bool:
+    return bool(LEFT_OUT(item.name)) or any(item.get_closest_marker(name) for name in ("slow", "folder_home"))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def homes_in_database(database: str) -> Iterator[None]:
+    """Every home of this process, and of those it starts, is a space of a database meanwhile."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(sitecustomize.VARIABLE, database)
+        patch.setenv("PYTHONPATH", str(Path(sitecustomize.__file__).parent), prepend=os.pathsep)
+        sitecustomize.install(database, patch.setattr)
+        yield

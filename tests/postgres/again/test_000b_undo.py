@@ -1,0 +1,3 @@
+"""See conftest.py."""
+
+from contract.test_000b_undo import *  # noqa: F403

@@ -1,0 +1,3 @@
+"""See conftest.py."""
+
+from contract.test_002_graph import *  # noqa: F403

@@ -1,0 +1,3 @@
+"""See conftest.py."""
+
+from contract.test_003_bank import *  # noqa: F403

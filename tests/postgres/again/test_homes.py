@@ -1,0 +1,12 @@
+"""That the tests beside this one have their homes in a database."""
+
+from pathlib import Path
+
+from commonplace import Draft, open_memory
+from commonplace.store.layout import Layout
+
+
+def test_a_home_is_a_replica_of_a_space(tmp_path: Path) -> None:
+    with open_memory(tmp_path / "home") as memory:
+        memory.write(Draft("text", title="Note"))
+    assert Layout(tmp_path / "home").replica.exists()

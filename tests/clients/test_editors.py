@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import tomllib
 from random import Random
@@ -20,7 +21,9 @@ from commonplace.clients.install import EDITORS
 jsonc, toml_text, yaml_text = (EDITORS[kind] for kind in ("json", "toml", "yaml"))
 VALUE = {"command": "/usr/bin/memory", "args": ["mcp", "--home", "/a b/é"], "enabled": True, "timeout": 300}
 SEEDS = st.integers(0, 2**48)
-TWO_THOUSAND = settings(max_examples=2000)
+EXPLORING = bool(os.environ.get("COMMONPLACE_EXPLORE"))
+MANY = settings(max_examples=2000 if EXPLORING else 200)  # 40 take every way through the editors
+MANY_DAMAGED = settings(max_examples=2000 if EXPLORING else 500)
 
 
 def lenient(text: str) -> Any:
@@ -38,9 +41,8 @@ def plus(pairs: list[Any], key: str, name: str, value: Any) -> list[Any]:
     return [(each, [*held, (name, value)] if each == key else held) for each, held in pairs]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("comments", [False, True])
-@TWO_THOUSAND
+@MANY
 @given(SEEDS)
 @pytest.mark.promise("install-2")
 def test_json(comments: bool, seed: int) -> None:
@@ -54,8 +56,7 @@ def test_json(comments: bool, seed: int) -> None:
     assert jsonc.find(left, ["mcpServers"], "memory") is None
 
 
-@pytest.mark.slow
-@TWO_THOUSAND
+@MANY
 @given(SEEDS)
 @pytest.mark.promise("install-2")
 def test_toml(seed: int) -> None:
@@ -76,9 +77,8 @@ def test_toml(seed: int) -> None:
     assert replaced == new.replace("/usr/bin/memory", "/elsewhere")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("of_list", [False, True])
-@TWO_THOUSAND
+@MANY
 @given(SEEDS)
 @pytest.mark.promise("install-2")
 def test_yaml(of_list: bool, seed: int) -> None:
@@ -106,9 +106,8 @@ def test_yaml(of_list: bool, seed: int) -> None:
 
 
 @pytest.mark.promise("install-2")
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["json", "toml", "yaml"])
-@settings(max_examples=1000)
+@MANY_DAMAGED
 @given(SEEDS)
 def test_damaged_files_are_refused_or_come_out_as_they_were(kind: str, seed: int) -> None:
     random = Random(seed)

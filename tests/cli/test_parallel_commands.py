@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
+from subprocess import DEVNULL
 from typing import Any
 
 import pytest
 
-from cli.conftest import environment
+from serve.forked import Forked
+from serve.process import environment
 
 pytestmark = [pytest.mark.promise("001-17.7"), pytest.mark.slow]
 
@@ -24,18 +25,10 @@ for argv in json.load(sys.stdin):
 
 def at_once(*batches: list[list[str]]) -> None:
     """Run each batch of command lines in a process of its own, all at the same time."""
-    running = [
-        subprocess.Popen(
-            [sys.executable, "-c", PROGRAM], env=environment(), text=True,
-            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-        )
-        for _ in batches
-    ]  # fmt: skip
+    running = [Forked([sys.executable, "-c", PROGRAM], env=environment(), text=True, stdout=DEVNULL) for _ in batches]
     for process, batch in zip(running, batches, strict=True):
-        assert process.stdin
         process.stdin.write(json.dumps(batch))
         process.stdin.close()
-        process.stdin = None
     for process in running:
         _, errors = process.communicate(timeout=120)
         assert (process.returncode, errors) == (0, "")

@@ -60,9 +60,9 @@ def template(*start: tuple[str, str]) -> Template:
 class Forked:
     """A program of ours, driven as subprocess.Popen is; `command` begins with this interpreter."""
 
-    stdin: IO[Any]
-    stdout: IO[Any]
-    stderr: IO[Any]
+    stdin: Any = None
+    stdout: Any = None
+    stderr: Any = None
 
     def __init__(self, command: list[str], *, env: Mapping[str, str], cwd: Path | None = None, umask: int = -1,
                  stdin: Any = PIPE, stdout: Any = PIPE, stderr: Any = PIPE, text: bool = False):  # fmt: skip
@@ -123,9 +123,10 @@ class Forked:
     def communicate(self, timeout: float) -> tuple[Any, Any]:
         """All it says on stdout and stderr, once it has ended."""
         said: dict[IO[Any], Any] = {}
-        streams = [self.stdout, self.stderr]
-        readers = [threading.Thread(target=lambda of=each: said.update({of: of.read()}), daemon=True)
-                   for each in streams if not each.closed]  # fmt: skip
+        streams = [each for each in (self.stdout, self.stderr) if each and not each.closed]
+        readers = [
+            threading.Thread(target=lambda of=each: said.update({of: of.read()}), daemon=True) for each in streams
+        ]
         for reader in readers:
             reader.start()
         for reader in readers:
@@ -135,7 +136,7 @@ class Forked:
         self.wait(timeout)
         for each in streams:
             each.close()
-        return tuple(said.get(each) for each in streams)  # type: ignore[return-value]
+        return said.get(self.stdout), said.get(self.stderr)
 
 
 def run(command: list[str], *, env: Mapping[str, str], input: bytes = b"", cwd: Path | None = None,

@@ -22,7 +22,7 @@ import types
 from typing import Any
 
 SIZE = struct.Struct("!Q")
-PACKAGES = ("cli", "engine", "faces", "index.search", "jobs", "serve")
+PACKAGES = ("cli", "engine", "faces", "index.search", "jobs", "serve", "transfer")
 MODULES = ("anyio._backends._asyncio", "commonplace.index.sync", "commonplace.index.watch", "termios")
 
 

@@ -36,19 +36,19 @@ def at_once(*batches: list[list[str]]) -> None:
 
 def test_no_access_is_lost(terminal: Any) -> None:
     ref = terminal.write("read me")
-    at_once(*[[["read", ref]] * 50] * 4)
-    assert terminal("list", "--json").json["memories"][0]["access_count"] == 200
+    at_once(*[[["read", ref]] * 25] * 4)
+    assert terminal("list", "--json").json["memories"][0]["access_count"] == 100
 
 
 def test_no_link_is_lost(terminal: Any) -> None:
-    hub, *others = [terminal.write(str(number)) for number in range(41)]
+    hub, *others = [terminal.write(str(number)) for number in range(25)]
     at_once(*[[["link", hub, other] for other in others[part::4]] for part in range(4)])
     assert sorted(terminal("read", hub, "--json").json["memory"]["links"]) == sorted(others)
     assert all(terminal("read", each, "--json").json["memory"]["links"] == [hub] for each in others)
 
 
 def test_no_memory_is_lost(terminal: Any) -> None:
-    at_once(*[[["write", f"{part} {number}"] for number in range(50)] for part in range(4)])
+    at_once(*[[["write", f"{part} {number}"] for number in range(25)] for part in range(4)])
     listed = terminal("list", "--limit", "0", "--json").json
-    assert listed["total"] == len({each["content"] for each in listed["memories"]}) == 200
-    assert len(list((terminal.home / "categories" / "inbox").glob("*.md"))) == 200
+    assert listed["total"] == len({each["content"] for each in listed["memories"]}) == 100
+    assert len(list((terminal.home / "categories" / "inbox").glob("*.md"))) == 100

@@ -15,13 +15,14 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from subprocess import DEVNULL, PIPE
 from tempfile import TemporaryFile
 from typing import IO, Any
 
-from serve.template import SIZE
+from serve.template import NUMBER
 
 FOR_THE_START = ("PYTHON", "LANG", "LC_", "LD_")
 """How the names of variables begin that an interpreter looks at when it starts."""
@@ -43,7 +44,7 @@ class Template:
     def start(self, program: dict[str, Any], fds: list[int]) -> None:
         data = json.dumps(program).encode()
         with self._lock:
-            socket.send_fds(self._wire, [SIZE.pack(len(data))], fds)
+            socket.send_fds(self._wire, [NUMBER.pack(len(data))], fds)
             self._wire.sendall(data)
 
     def _end(self) -> None:
@@ -82,29 +83,26 @@ class Forked:
         template(*start).start(program, [*its, end])
         for fd in (*its, end):
             os.close(fd)
-        self._said = b""
-        self._hear(60)
-        self.pid = int(self._said)
-        self._said = b""
+        self._lock = threading.Lock()
+        self.pid = self._heard()
 
-    def _hear(self, seconds: float | None) -> bool:
-        """Whether the template said the next line in time."""
-        while not self._said.endswith(b"\n"):
-            if not select.select([self._end], [], [], seconds)[0]:
-                return False
-            said = os.read(self._end, 100)
-            assert said, "the template has ended"
-            self._said += said
-        return True
+    def __del__(self) -> None:
+        os.close(self._end)
+
+    def _heard(self) -> int:
+        """The next number the template says: the process's id, then its status."""
+        said = os.read(self._end, NUMBER.size)
+        assert said, "the template has ended"
+        return int(NUMBER.unpack(said)[0])
 
     def poll(self) -> int | None:
-        if self.returncode is None and self._hear(0):
-            self.returncode = int(self._said)
-            os.close(self._end)
+        with self._lock:
+            if self.returncode is None and select.select([self._end], [], [], 0)[0]:
+                self.returncode = self._heard()
         return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:
-        if self.returncode is None and not self._hear(timeout):
+        if self.returncode is None and not select.select([self._end], [], [], timeout)[0]:
             raise subprocess.TimeoutExpired("fork", timeout or 0)
         status = self.poll()
         assert status is not None
@@ -112,7 +110,8 @@ class Forked:
 
     def send_signal(self, number: int) -> None:
         if self.poll() is None:
-            os.kill(self.pid, number)
+            with suppress(ProcessLookupError):  # it has just ended
+                os.kill(self.pid, number)
 
     def terminate(self) -> None:
         self.send_signal(signal.SIGTERM)

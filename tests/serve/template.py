@@ -21,7 +21,7 @@ import time
 import types
 from typing import Any
 
-SIZE = struct.Struct("!Q")
+NUMBER = struct.Struct("!q")
 PACKAGES = ("cli", "engine", "faces", "index.search", "jobs", "serve", "transfer")
 MODULES = ("anyio._backends._asyncio", "commonplace.index.sync", "commonplace.index.watch", "termios")
 
@@ -57,10 +57,10 @@ def next_program(wire: socket.socket) -> dict[str, Any]:
                 tell(ends.pop(pid), os.waitstatus_to_exitcode(status))
         if wire not in ready:
             continue
-        head, fds, _, _ = socket.recv_fds(wire, SIZE.size, 4)
+        head, fds, _, _ = socket.recv_fds(wire, NUMBER.size, 4)
         if not head:
             sys.exit()
-        size, data = SIZE.unpack(head)[0], b""
+        size, data = NUMBER.unpack(head)[0], b""
         while len(data) < size:
             data += wire.recv(size - len(data))
         *streams, end = fds
@@ -74,7 +74,7 @@ def next_program(wire: socket.socket) -> dict[str, Any]:
             os.closerange(3, os.sysconf("SC_OPEN_MAX"))
             return json.loads(data)
         ends[child] = end
-        os.write(end, b"%d\n" % child)
+        os.write(end, NUMBER.pack(child))
         for fd in streams:
             os.close(fd)
 
@@ -82,7 +82,7 @@ def next_program(wire: socket.socket) -> dict[str, Any]:
 def tell(end: int, status: int) -> None:
     """Say how a process ended to who started it, if he is still there."""
     try:
-        os.write(end, b"%d\n" % status)
+        os.write(end, NUMBER.pack(status))
     except BrokenPipeError:
         pass
     os.close(end)

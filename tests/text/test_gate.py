@@ -76,10 +76,10 @@ def test_near_misses_raise_no_alarm(text: str) -> None:
 
 @pytest.mark.parametrize("word", HOSTILE)
 def test_a_long_text_of_anything_is_looked_through_in_linear_time(word: str) -> None:
-    begun, length = time.process_time(), 200_000
+    begun, length = time.process_time(), 60_000
     for text in (word * (length // len(word)), f"{word} " * (length // (len(word) + 1)), word + "a" * length):
         said(text)
-    assert time.process_time() - begun < 20  # it takes 0.6 at most, a quadratic rule minutes
+    assert time.process_time() - begun < 5  # 0.2 at most, a quadratic one 15 or more
 
 
 def test_a_very_long_text_is_looked_at_where_it_begins_and_ends() -> None:

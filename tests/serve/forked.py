@@ -24,8 +24,8 @@ from typing import IO, Any
 
 from serve.template import NUMBER
 
-FOR_THE_START = ("PYTHON", "LANG", "LC_", "LD_")
-"""How the names of variables begin that an interpreter looks at when it starts."""
+FOR_THE_START = ("PYTHON", "LANG", "LC_", "LD_", "COMMONPLACE_")
+"""How the names of variables begin that an interpreter, or our sitecustomize, looks at when it starts."""
 
 
 class Template:

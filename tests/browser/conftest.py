@@ -98,8 +98,7 @@ AXE = (Path(__file__).parent / "axe.min.js").read_text(encoding="utf-8")
 
 
 def serious_faults(page: Any) -> list[str]:
-    """What axe-core finds serious or critical about a page."""
-    page.evaluate(AXE + ";0")
+    """What axe-core, an init script of the page, finds serious or critical about it."""
     found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
     return [
         f"{each['id']}: {node['html'][:200]} {node['failureSummary'][:300]}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
 from typing import Any
 
 import click
@@ -125,18 +127,36 @@ def command_of(argv: list[str]) -> Command:
     return found
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the home of the first test is kept as the other ones find it."""
+    return tmp_path_factory.mktemp("kept")
+
+
+@pytest.fixture
+def words(terminal: Any, kept: Path) -> dict[str, str]:
+    """A home that holds something of each kind; what the words of RUNS stand for."""
+    ids = kept / "ids"
+    if not ids.exists():
+        terminal.ok("kv", "set", "editor", "vim")
+        anna = '{"type":"entity","name":"Anna","entityType":"person","observations":[]}'
+        terminal.ok("graph", "import", "-", stdin=anna)
+        terminal.ok("project", "add", "work", str(kept / "work"))
+        written = [terminal.write(text) for text in ("one [[nobody]]", "two", "three")]
+        terminal.ok("delete", written[2])
+        shutil.copytree(terminal.home, kept / "home")
+        ids.write_text(" ".join(written))
+    else:
+        shutil.copytree(kept / "home", terminal.home)
+    places = {"DIR": str(terminal.folder / "dir"), "HOME": str(terminal.home), "FILE": str(terminal.folder / "file")}
+    return places | dict(zip(("ID", "OTHER", "GONE"), ids.read_text().split(), strict=True))
+
+
 @pytest.mark.parametrize(("argv", "keys"), RUNS, ids=lambda each: " ".join(each))
 def test_the_document_of_a_command_has_its_keys_in_order(
-    terminal: Any, monkeypatch: pytest.MonkeyPatch, argv: list[str], keys: list[str]
+    terminal: Any, words: dict[str, str], monkeypatch: pytest.MonkeyPatch, argv: list[str], keys: list[str]
 ) -> None:
     monkeypatch.setenv("EDITOR", "true")
-    terminal.ok("kv", "set", "editor", "vim")
-    terminal.ok("graph", "import", "-", stdin='{"type":"entity","name":"Anna","entityType":"person","observations":[]}')
-    terminal.ok("project", "add", "work", str(terminal.folder / "work"))
-    words = {"ID": terminal.write("one [[nobody]]"), "OTHER": terminal.write("two"), "GONE": terminal.write("three")}
-    words["DIR"], words["HOME"] = str(terminal.folder / "dir"), str(terminal.home)
-    words["FILE"] = str(terminal.folder / "file")
-    terminal.ok("delete", words["GONE"])
     ran = terminal(*(words.get(word, word) for word in argv), "--json")
     assert ran.status == 0, ran
     assert list(ran.json) == ["schema", *keys]

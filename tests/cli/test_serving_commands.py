@@ -12,6 +12,8 @@ import commonplace
 from cli.conftest import PROGRAM, run_process
 from commonplace.cli.presets import PRESETS, preset
 from commonplace.errors import CommonplaceError
+from serve.forked import run
+from serve.process import environment
 
 
 def test_a_tool_of_any_toolset_is_run_once(terminal: Any) -> None:
@@ -54,8 +56,9 @@ def test_a_call_that_cannot_be_made_is_refused(terminal: Any, argv: list[str], m
     assert ran.error.startswith(message)
 
 
-def serve(*argv: str, env: dict[str, str] | None = None) -> list[dict[str, Any]]:
-    """The answers of `memory mcp` to a client that asks for the tools and the projects, then goes."""
+def serve(*argv: str, started: bool = False, **env: str) -> list[dict[str, Any]]:
+    """The answers of `memory mcp`, forked or `started`, to a client that asks for the tools and the projects, then
+    goes."""
     lines = [
         {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
             "protocolVersion": "2025-06-18", "capabilities": {},
@@ -66,7 +69,10 @@ def serve(*argv: str, env: dict[str, str] | None = None) -> list[dict[str, Any]]
             "name": "list_memory_projects", "arguments": {}}},
     ]  # fmt: skip
     given = "".join(json.dumps(line) + "\n" for line in lines).encode()
-    done = run_process(*PROGRAM, "mcp", *argv, env=env, input=given)
+    if started:
+        done = run_process(*PROGRAM, "mcp", *argv, env=env, input=given)
+    else:
+        done = run([*PROGRAM, "mcp", *argv], env=environment() | env, input=given)
     assert (done.returncode, done.stderr) == (0, b"")
     answers = {each["id"]: each for each in map(json.loads, done.stdout.splitlines())}
     return [answers[number] for number in (1, 2, 3)]
@@ -77,7 +83,7 @@ def tools(answer: dict[str, Any]) -> set[str]:
 
 
 def test_mcp_serves_the_default_toolsets(terminal: Any) -> None:
-    hello, listed, projects = serve()
+    hello, listed, projects = serve(started=True)
     assert hello["result"]["serverInfo"]["version"] == commonplace.__version__
     assert {"memory", "write_note", "search_notes"} <= tools(listed)
     assert "kv" in str(projects["result"])
@@ -101,7 +107,7 @@ def test_the_basic_memory_preset_serves_its_projects_and_leaves_them_alone(
     config = folder / "config.json"
     config.write_text(json.dumps({"env": "dev", "projects": {"main": path}, "default_project": "main"}))
     before = {each: (each.read_bytes(), each.stat().st_mtime_ns) for each in (config, vault / "a.md")}
-    _hello, listed, projects = serve("--as", "basic-memory", env={"BASIC_MEMORY_CONFIG_DIR": str(folder)})
+    _hello, listed, projects = serve("--as", "basic-memory", BASIC_MEMORY_CONFIG_DIR=str(folder))
     assert "memory" not in tools(listed)
     assert "write_note" in tools(listed)
     text = projects["result"]["structuredContent"]["result"]

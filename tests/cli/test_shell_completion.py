@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from cli.conftest import PROGRAM, run_process
+from serve.forked import run
+from serve.process import environment
 
 
 def offered(terminal: Any, monkeypatch: pytest.MonkeyPatch, line: str) -> list[str]:
@@ -16,7 +18,7 @@ def offered(terminal: Any, monkeypatch: pytest.MonkeyPatch, line: str) -> list[s
     monkeypatch.setenv("_MEMORY_COMPLETE", "bash_complete")
     monkeypatch.setenv("COMP_WORDS", line)
     monkeypatch.setenv("COMP_CWORD", str(len(line.split(" ")) - 1))
-    done = run_process(*PROGRAM)
+    done = run(PROGRAM, env=environment())
     assert done.stderr == b""
     monkeypatch.delenv("_MEMORY_COMPLETE")
     return [row.partition(",")[2] for row in done.stdout.decode().split()]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import time
@@ -12,6 +11,8 @@ import pytest
 
 from commonplace import Draft, Query, open_memory
 from serve.daemon_process import DaemonProcess
+from serve.forked import run
+from serve.process import environment
 
 BASE = {"session_id": "s1", "transcript_path": "/t.jsonl", "cwd": "/"}
 START = {**BASE, "hook_event_name": "SessionStart", "source": "startup"}
@@ -28,9 +29,7 @@ def home(tmp_path):
 def hook(home, payload, *argv, **environ):
     data = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
     command = [sys.executable, "-m", "commonplace", "--home", str(home), "hook", *(argv or ("claude-code",))]
-    return subprocess.run(
-        command, input=data, capture_output=True, timeout=60, env={**os.environ, "MEMORY_HOOK_SECONDS": "30", **environ}
-    )
+    return run(command, input=data, env={**environment(), "MEMORY_HOOK_SECONDS": "30", **environ})
 
 
 def context(done):
@@ -49,8 +48,9 @@ def test_a_hook_without_a_daemon_answers_with_one_json_document(home):
     "argv", [(), ("nobody",), ("claude-code", "x", "y", "z"), ("--what",), ("claude-code", "--json")]
 )
 def test_a_hook_called_wrongly_still_ends_with_status_0_and_says_nothing_on_stdout(home, argv):
-    command = [sys.executable, "-m", "commonplace", "--home", str(home), "hook", *argv]
-    done = subprocess.run(command, input=b"{}", capture_output=True, timeout=60)
+    done = run(
+        [sys.executable, "-m", "commonplace", "--home", str(home), "hook", *argv], input=b"{}", env=environment()
+    )
     assert (done.returncode, done.stdout) == (0, b"")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,6 +13,7 @@ from commonplace.engine.graphs import opener
 from commonplace.faces import graph
 from commonplace.faces.tool import Registry
 from contract.mcp_server import environment
+from serve.forked import run
 
 
 class Nodes:
@@ -168,4 +168,4 @@ bytes of an append (`torn`). Status 7: it lived."""
 def die(kept: GraphFile, point: str, count: int, change: str = "append") -> int:
     """The status of a process that dies there."""
     given = [point, str(count), str(kept.place), str(kept.memory.home), change]
-    return subprocess.run([sys.executable, "-c", DEADLY, *given], env=environment(), check=False, timeout=60).returncode
+    return run([sys.executable, "-c", DEADLY, *given], env=environment()).returncode

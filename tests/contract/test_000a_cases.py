@@ -293,19 +293,6 @@ Call = Callable[[dict[str, Any]], tuple[str, bool]]
 
 
 @contextmanager
-def registry(home: Path, terminal: Any) -> Iterator[Call]:
-    with open_memory(home) as memory:
-        tools = faces.registry(["memory"], memory.settings)
-
-        def call(given: dict[str, Any]) -> tuple[str, bool]:
-            reply = tools.call(memory, "memory", given)
-            assert reply.data == ({"error": reply.text, "is_error": True} if reply.is_error else None)
-            return reply.text, reply.is_error
-
-        yield call
-
-
-@contextmanager
 def adapter(made: type, home: Path, terminal: Any) -> Iterator[Call]:
     tool = made(home)
 
@@ -331,7 +318,6 @@ def command(home: Path, terminal: Any) -> Iterator[Call]:
 
 
 WAYS = {
-    "registry": registry,
     "adapter": partial(adapter, MemoryTool),
     "async adapter": partial(adapter, AsyncMemoryTool),
     "memory call": command,

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from subprocess import DEVNULL
 
 import pytest
 
 from commonplace import Draft, open_memory
 from contract.mcp_server import SECONDS, Server, environment
+from serve.forked import Forked
 from serve.process import run_memory
 
 pytestmark = pytest.mark.promise("001-17.7")
@@ -45,17 +46,13 @@ class Worker:
 
     def __init__(self, home: Path, watch: bool):
         program = [sys.executable, "-c", WORKER, str(home), "watch" if watch else "look"]
-        pipe = subprocess.PIPE
-        self.process = subprocess.Popen(program, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environment())
+        self.process = Forked(program, env=environment(), text=True)
 
     def start(self, verb: str, *words: str) -> None:
-        assert self.process.stdin
         self.process.stdin.write(" ".join((verb, *words)) + "\n")
         self.process.stdin.flush()
 
     def done(self) -> str:
-        assert self.process.stdout
-        assert self.process.stderr
         answer = self.process.stdout.readline().strip()
         assert answer, self.process.stderr.read()
         return answer
@@ -64,14 +61,12 @@ class Worker:
         return self
 
     def __exit__(self, *_: object) -> None:
-        assert self.process.stdin
         self.process.stdin.close()
         try:
             self.process.wait(SECONDS)
         finally:
             self.process.kill()
         for stream in (self.process.stdout, self.process.stderr):
-            assert stream
             stream.close()
 
 
@@ -158,9 +153,9 @@ def test_a_server_and_commands_and_processes_at_once(home: Path, workers: list[W
     (ref,) = written(home, "shared by all")
     with open_memory(home, watch=False) as memory:
         before = memory.stats().projects["categories"]
-    program, pipe = [sys.executable, "-m", "commonplace", "--home", str(home)], subprocess.PIPE
+    program = [sys.executable, "-m", "commonplace", "--home", str(home)]
     commands = [
-        subprocess.Popen([*program, *argv], env=environment(), stdout=pipe, stderr=pipe)
+        Forked([*program, *argv], env=environment(), stdin=DEVNULL)
         for argv in (["read", ref], ["write", "from a command"], ["read", ref], ["tag", ref, "--add", "command"])
     ]
     with Server("--home", str(home)) as server:

@@ -211,6 +211,7 @@ def test_with_a_real_clock_a_second_is_a_second(tmp_path):
         end = time.monotonic() + 30
         while server.call("search_notes", {"query": SECRET})["structuredContent"]["total"]:
             assert time.monotonic() < end
+            time.sleep(0.05)
         result = server.call("memory_recall", {"key": "k"})
         assert result["content"][0]["text"] == "## ❌ Error\n**Key 'k' has expired**"
     assert left_in(tmp_path / "home" / "kv") == left_in(tmp_path / "home" / ".commonplace" / "history") == []

@@ -113,7 +113,9 @@ def calls_in_process(home: Path, count: int, pid: int) -> list[float]:
 
 def calls_of_server(home: Path, count: int, pid: int) -> list[float]:
     """`count` calls sent at once to one `memory mcp`; how long after that each was answered."""
-    with ServerProcess(command=memory_mcp(home, "--tools", "all"), user=home.parent) as server:
+    own = home.parent / "own.yaml"
+    own.write_text("gate:\n  secrets: allow\n")  # a daemon serves no client that is configured otherwise
+    with ServerProcess(command=memory_mcp(home, "--config", str(own), "--tools", "all"), user=home.parent) as server:
         server.handshake()
         sent, begun = {}, time.monotonic()
         for number in range(count):

@@ -176,6 +176,7 @@ class Home:
     def __init__(self, root: Path):
         self.root = root
         self.now = NOW
+        self._settled = 0
         self.memory = open_memory(root, watch=True, clock=lambda: self.now)
         self.all = faces.registry(["all"], self.memory.settings)
         self.agent = faces.registry(["agent"], self.memory.settings)
@@ -211,6 +212,11 @@ class Home:
 
     def settle(self, number: int) -> None:
         """Give all new files of a call the same times, which order what is listed."""
+        journal = self.root / ".commonplace/history/journal.jsonl"
+        size = journal.stat().st_size if journal.exists() else 0
+        if size == self._settled:
+            return
+        self._settled = size
         for place, folders, names in os.walk(self.root):
             folders[:] = [each for each in folders if each != ".commonplace"]
             for name in names:

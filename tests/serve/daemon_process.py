@@ -6,12 +6,13 @@ import json
 import os
 import signal
 import socket
-import subprocess
 import sys
 import threading
 from pathlib import Path
+from subprocess import DEVNULL
 from typing import Any
 
+from serve.forked import Forked
 from serve.process import SECONDS, environment
 
 
@@ -20,11 +21,8 @@ class DaemonProcess:
 
     def __init__(self, home: Path, *arguments: str):
         self.home = home
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "commonplace", "serve", "--home", str(home), *arguments],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            env=environment(home.parent), cwd=home.parent, text=True,
-        )  # fmt: skip
+        command = [sys.executable, "-m", "commonplace", "serve", "--home", str(home), *arguments]
+        self.process = Forked(command, env=environment(home.parent), cwd=home.parent, stdin=DEVNULL, text=True)
 
     def __enter__(self) -> DaemonProcess:
         return self

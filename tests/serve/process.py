@@ -1,14 +1,15 @@
-"""A server process driven by hand-written lines. Every wait is bounded."""
+"""A server process, forked or started (forked.py), driven by hand-written lines. Every wait is bounded."""
 
 from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import threading
 from pathlib import Path
 from queue import Queue
+
+from serve.forked import Forked, run
 
 SECONDS = 60
 MINI = [sys.executable, str(Path(__file__).with_name("mini_server.py"))]
@@ -35,9 +36,9 @@ def memory_mcp(home: Path, *arguments: str) -> list[str]:
 def run_memory(home: Path, *words: str) -> str:
     """What `memory`, run on `home` as a process of its own, prints; it must end well and warn of nothing."""
     command = [sys.executable, "-m", "commonplace", *words, "--home", str(home)]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment(home.parent), timeout=SECONDS)
-    assert (done.returncode, done.stderr) == (0, ""), done
-    return done.stdout
+    done = run(command, env=environment(home.parent), timeout=SECONDS)
+    assert (done.returncode, done.stderr) == (0, b""), done
+    return done.stdout.decode()
 
 
 def connected(home: Path, *arguments: str, user: Path | None = None, client: str = "test", **more) -> ServerProcess:
@@ -51,11 +52,7 @@ class ServerProcess:
     """A server's stdin and stdout. Use as a context manager: it ends with the block."""
 
     def __init__(self, *arguments: str, command: list[str] | None = None, user: Path | None = None, umask: int = -1):
-        self.process = subprocess.Popen(
-            [*(command or MINI), *arguments],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            env=environment(user), cwd=user, umask=umask,
-        )  # fmt: skip
+        self.process = Forked([*(command or MINI), *arguments], env=environment(user), cwd=user, umask=umask)
         self._lines: Queue[bytes] = Queue()
         self._errors: Queue[bytes] = Queue()
         self._last = 0

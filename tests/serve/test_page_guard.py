@@ -216,5 +216,5 @@ async def test_a_note_of_twenty_megabytes_is_shown_by_its_beginning(web, page):
 def test_no_text_takes_long_to_render():
     for text in ("[", "![", "*a_", "`", "<", "[[", "> ", "- ", "~~", "|a|\n|-|\n", "[\n", "[a](", "_a ", "- [[a]]\n"):
         begin = process_time()
-        assert markdown(text * 100_000, "notes", "x.md", {})
-        assert process_time() - begin < 5, text
+        assert markdown(text * 30_000, "notes", "x.md", {})
+        assert process_time() - begin < 2, text

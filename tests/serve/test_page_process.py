@@ -13,6 +13,7 @@ import pytest
 
 from commonplace import Draft, open_memory
 from serve.daemon_process import DaemonProcess
+from serve.forked import Forked
 from serve.process import SECONDS, environment, memory_mcp, run_memory
 
 pytestmark = [pytest.mark.slow, pytest.mark.promise("page-command")]
@@ -27,10 +28,8 @@ class PageProcess(DaemonProcess):
 
     def __init__(self, home, *words):
         self.home = home
-        self.process = subprocess.Popen(
-            command(home, "page", "--no-open", *words), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, env=environment(home.parent), text=True,
-        )  # fmt: skip
+        line = command(home, "page", "--no-open", *words)
+        self.process = Forked(line, env=environment(home.parent), stdin=subprocess.DEVNULL, text=True)
 
 
 def printed(home):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
@@ -13,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from commonplace import Memory, open_memory
+from serve.forked import run
+from serve.process import environment
 
 MOMENT = datetime(2026, 5, 7, 10, 0, tzinfo=UTC)
 
@@ -55,8 +55,7 @@ def times_killed(
     events (`stops`) wherever that is, until it ran to its end: no clock decides."""
     script, killed = KILLED.format(events=events, imports=imports, work=work), 0
     for stop in stops:
-        ran = subprocess.run([sys.executable, "-c", script, str(stop), *arguments], env={**os.environ, **environ},
-                             capture_output=True)  # fmt: skip
+        ran = run([sys.executable, "-c", script, str(stop), *map(str, arguments)], env={**environment(), **environ})
         if ran.returncode == 0:
             break
         assert ran.returncode == -signal.SIGKILL, ran.stderr

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache, lru_cache
-from heapq import heappop, heappush, nsmallest
+from heapq import nsmallest
 from itertools import chain
 from operator import add
 from pathlib import Path
@@ -36,8 +36,6 @@ MOST_TERMS = 3
 MOST_WITH_TAG = 10
 MOST_WITH_NAME = 5
 TAG, TARGET, NAME, TERM = 1.0, 1.5, 2.0, 1.0
-_STEP = 0.5
-"""Scores are multiples of this."""
 _TARGET_LENGTH = 100
 _MARKED = re.compile(r"[\d_.-]")
 _SIGNS = re.compile("[_.-]")
@@ -126,8 +124,8 @@ def plan_links(memories: Sequence[MemoryState], now: datetime | None = None) -> 
     if now is not None:
         left -= sum(known[a].updated == now == known[b].updated for a, b in pairs.related)
     found: list[Action] = []
-    for _, a, b in sorted(pairs.best(left)) if left > 0 else ():
-        if pairs.is_open(a, b) and len(found) < left:
+    for _, a, b in sorted(pairs.found()) if left > 0 else ():
+        if max(pairs.links[a], pairs.links[b]) < MOST_LINKS and len(found) < left:
             _, reasons = pairs.evidence(a, b)
             found.append(Action(DREAM, LINK, known[a].id, ", ".join(reasons), known[a].path, target=known[b].id))
             pairs.links.update((a, b))
@@ -161,61 +159,31 @@ class _Pairs:
         ]
         self.links = Counter(chain.from_iterable(self.related))
 
-    def is_open(self, a: int, b: int) -> bool:
-        """Whether neither has all the links it gets."""
-        return self.links[a] < MOST_LINKS and self.links[b] < MOST_LINKS
-
-    def best(self, wanted: int) -> list[tuple[float, int, int]]:
-        """(score, negative; pair) of all pairs that may be among the first `wanted` ones linked.
-
-        Taking the best pairs first gives `wanted` links among any 2 * `wanted` pairs that have no memory in common,
-        as a link fills up two memories at most. So once there are as many, what scores no better is not looked for.
-        Of one memory's pairs not all are kept: to refuse one takes a partner filled up in this run.
-        """
-        most = 2 * MOST_LINKS_PER_RUN + MOST_LINKS
-        least = LEAST_SCORE
-        apart: list[float] = []
-        taken: set[int] = set()
-        found: list[tuple[float, int, int]] = []
-        for at in range(len(self._marked)):
-            partners = nsmallest(most, self._partners(at, least)) if self.links[at] < MOST_LINKS else []
-            found += [(score, at, other) for score, other in partners]
-            if partners and taken.isdisjoint((at, partners[0][1])):
-                taken.update((at, partners[0][1]))
-                heappush(apart, -partners[0][0])
-                if len(apart) > 2 * wanted:
-                    heappop(apart)
-                if len(apart) == 2 * wanted:
-                    least = apart[0] + _STEP
+    def found(self) -> list[tuple[float, int, int]]:
+        """(score, negative; pair) of all pairs the evidence would link that are neither linked nor were unlinked."""
+        found = []
+        for at, mine in enumerate(self._marked):
+            marks = defaultdict[int, float](float)
+            terms = Counter(self._later(at, words=mine.words, pairs=mine.pairs))
+            for weight, kind in ((TAG, "tags"), (TARGET, "targets"), (NAME, "names")):
+                for other in self._later(at, **{kind: getattr(mine, kind)}):
+                    marks[other] += weight
+            for other in marks.keys() | {each for each, count in terms.items() if TERM * count >= LEAST_SCORE}:
+                score = marks[other] + TERM * min(MOST_TERMS, terms[other])
+                is_open = mine.memory.category != self.memories[other].category and (at, other) not in self._closed
+                if score < LEAST_SCORE or not is_open:
+                    continue
+                if mine.pairs:  # neighbouring ones count once
+                    score, _ = self.evidence(at, other)
+                if score >= LEAST_SCORE:
+                    found.append((-score, at, other))
         return found
 
-    def _partners(self, at: int, least: float) -> Iterator[tuple[float, int]]:
-        """(score, negative; position) of the later memories that this one may be linked to with `least` or more."""
-        mine = self._marked[at]
-        tags, targets = self._shared(at, tags=mine.tags), self._shared(at, targets=mine.targets)
-        names = self._shared(at, names=mine.names)
-        terms = self._shared(at, words=mine.words, pairs=mine.pairs)
-        marks = ((TAG, tags), (TARGET, targets), (NAME, names))
-        needed = (least - sum(weight * max(each.values(), default=0) for weight, each in marks)) / TERM
-        if needed > MOST_TERMS:
-            return
-        others = {other for other, count in terms.items() if count >= needed}
-        if needed <= 0:
-            others |= tags.keys() | targets.keys() | names.keys()
-        for other in others:
-            most = sum(weight * each[other] for weight, each in marks) + TERM * min(MOST_TERMS, terms[other])
-            if most < least or self.links[other] >= MOST_LINKS or (at, other) in self._closed:
-                continue
-            if mine.memory.category != self.memories[other].category:
-                score, _ = self.evidence(at, other)
-                if score >= least:
-                    yield -score, other
-
-    def _shared(self, at: int, **marks: Iterable[str]) -> Counter[int]:
-        """How many of these marks each later memory has."""
+    def _later(self, at: int, **marks: Iterable[str]) -> Iterator[int]:
+        """The later memories that have these marks, each as often as it has one."""
         scope = self.memories[at].scope
         lists = (self._with[scope, kind, mark] for kind, each in marks.items() for mark in each)
-        return Counter(chain.from_iterable([positions[bisect_right(positions, at) :] for positions in lists]))
+        return chain.from_iterable(positions[bisect_right(positions, at) :] for positions in lists)
 
     def evidence(self, a: int, b: int) -> tuple[float, list[str]]:
         """The score of what two memories share, and each reason in words: `tag "x"`, `link "y"`, `name "N"`,

@@ -16,8 +16,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache, lru_cache
-from heapq import nsmallest
+from functools import cache
+from heapq import heapify, heappop, heappush, nsmallest
 from itertools import chain
 from operator import add
 from pathlib import Path
@@ -124,11 +124,17 @@ def plan_links(memories: Sequence[MemoryState], now: datetime | None = None) -> 
     if now is not None:
         left -= sum(known[a].updated == now == known[b].updated for a, b in pairs.related)
     found: list[Action] = []
-    for _, a, b in sorted(pairs.found()) if left > 0 else ():
-        if max(pairs.links[a], pairs.links[b]) < MOST_LINKS and len(found) < left:
-            _, reasons = pairs.evidence(a, b)
-            found.append(Action(DREAM, LINK, known[a].id, ", ".join(reasons), known[a].path, target=known[b].id))
-            pairs.links.update((a, b))
+    heap = pairs.likely() if left > 0 else []
+    heapify(heap)
+    while heap and len(found) < left:
+        most, a, b = heappop(heap)
+        if max(pairs.links[a], pairs.links[b]) < MOST_LINKS:
+            score, reasons = pairs.evidence(a, b)
+            if -score == most:
+                found.append(Action(DREAM, LINK, known[a].id, ", ".join(reasons), known[a].path, target=known[b].id))
+                pairs.links.update((a, b))
+            elif score >= LEAST_SCORE:
+                heappush(heap, (-score, a, b))
     return found
 
 
@@ -159,8 +165,9 @@ class _Pairs:
         ]
         self.links = Counter(chain.from_iterable(self.related))
 
-    def found(self) -> list[tuple[float, int, int]]:
-        """(score, negative; pair) of all pairs the evidence would link that are neither linked nor were unlinked."""
+    def likely(self) -> list[tuple[float, int, int]]:
+        """All pairs the evidence may link that are neither linked nor were unlinked, each with the score it has at
+        most, negative: less where neighbouring pairs of characters count once."""
         found = []
         for at, mine in enumerate(self._marked):
             marks = defaultdict[int, float](float)
@@ -169,14 +176,10 @@ class _Pairs:
                 for other in self._later(at, **{kind: getattr(mine, kind)}):
                     marks[other] += weight
             for other in marks.keys() | {each for each, count in terms.items() if TERM * count >= LEAST_SCORE}:
-                score = marks[other] + TERM * min(MOST_TERMS, terms[other])
+                most = marks[other] + TERM * min(MOST_TERMS, terms[other])
                 is_open = mine.memory.category != self.memories[other].category and (at, other) not in self._closed
-                if score < LEAST_SCORE or not is_open:
-                    continue
-                if mine.pairs:  # neighbouring ones count once
-                    score, _ = self.evidence(at, other)
-                if score >= LEAST_SCORE:
-                    found.append((-score, at, other))
+                if most >= LEAST_SCORE and is_open:
+                    found.append((-most, at, other))
         return found
 
     def _later(self, at: int, **marks: Iterable[str]) -> Iterator[int]:
@@ -205,28 +208,21 @@ class _Pairs:
         return score, reasons + best
 
 
-@lru_cache(maxsize=1)
-def _han_positions(content: str) -> tuple[str, dict[str, list[int]]]:
-    """The runs of Han characters of a text, one a line, and where each pair of characters stands in them."""
-    text = "\n".join(han_runs(without_wikilinks(plain(content))))
-    positions = defaultdict[str, list[int]](list)
-    for at in range(len(text) - 1):
-        positions[text[at : at + 2]].append(at)
-    return text, positions
-
-
 def phrases(content: str, pairs: Iterable[str]) -> list[str]:
     """The longest pieces of a text made of these pairs of Han characters, no pair used twice."""
-    text, positions = _han_positions(content)
-    pieces: list[tuple[int, int]] = []
-    for at in sorted(at for pair in pairs for at in positions.get(pair, ())):
-        start = pieces.pop()[0] if pieces and pieces[-1][1] == at + 1 else at
-        pieces.append((start, at + 2))
+    wanted, pieces = set(pairs), [""]
+    for run in han_runs(without_wikilinks(plain(content))):
+        for pair in map(add, run, run[1:]):
+            if pair not in wanted:
+                pieces.append("")
+            else:
+                pieces[-1] += pair[1] if pieces[-1] else pair
+        pieces.append("")
     found, used = [], set[str]()
-    for start, end in sorted(pieces, key=lambda piece: (piece[0] - piece[1], piece[0])):
-        here = {text[at : at + 2] for at in range(start, end - 1)}
+    for piece in sorted(filter(None, pieces), key=len, reverse=True):
+        here = set(map(add, piece, piece[1:]))
         if used.isdisjoint(here):
-            found.append(text[start:end])
+            found.append(piece)
         used |= here
     return found
 

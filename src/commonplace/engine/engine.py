@@ -38,6 +38,7 @@ from commonplace.errors import (
     ProjectOutOfReach,
     ProjectRefused,
     StorageError,
+    Unreadable,
 )
 from commonplace.index.index import Index
 from commonplace.index.rows import NoteInfo
@@ -65,17 +66,6 @@ _PIECE, _BETWEEN = 0.004, 0.004
 """Seconds of work behind the calls before the guard is given back, and until it is taken again."""
 _READ_WAITS = 1.0
 """Seconds a call that only reads waits for the lock, to bring the index up to date."""
-
-
-class FolderMissing(StorageError):
-    """A note the index knows cannot be read, as the folder of its project went away."""
-
-    def __init__(self, path: str, project: str):
-        super().__init__(path, f"the folder of project {project} is missing")
-        self.args = (
-            f"Could not read {path}: {self.reason}. Put the folder back, or let its owner run "
-            f"memory project remove {project}.",
-        )
 
 
 class Engine:
@@ -309,14 +299,15 @@ class Engine:
             self.freshness.forget()
 
     def file_of(self, info: NoteInfo) -> File:
-        """The bytes of a note of the index as they are on disk. Raises NotFound, FolderMissing,
-        OutsideError, StorageError."""
+        """The bytes of a note of the index as they are on disk. Raises NotFound, Unreadable, OutsideError."""
         store = self.store(info.project)
         try:
             return store.read(info.path)
         except NotFound:
             if not os.path.lexists(store.root):  # the index keeps the notes of a folder that went away
-                raise FolderMissing(info.path, info.project) from None
+                why = f"the folder of project {store.name} is missing"
+                remedy = f"Put the folder back, or let its owner run memory project remove {store.name}."
+                raise Unreadable(info.path, why, remedy) from None
             raise NotFound(info.path, info.project) from None
 
     def load(self, store: Store, path: str) -> tuple[Note, Stamp] | None:

@@ -154,14 +154,15 @@ class LinkQueries(Queries):
         earliest = None if since is None else microseconds(since)
         for level in range(1, depth + 1):
             via = self._reached(frontier, resolver, seen, links if level == 1 else None)
-            sql = "select row, changed from note where row in (select value from json_each(?))"
-            changed: dict[int, int] = dict(self._db.execute(sql, (json.dumps(list(via)),)).fetchall())
-            rows = sorted(via, key=lambda row: (-changed[row], row))[: MOST_VISITED - len(seen)]
+            sql = "select row, changed, permalink, path from note where row in (select value from json_each(?))"
+            asked = self._db.execute(sql, (json.dumps(list(via)),))
+            changed: dict[int, tuple[int, str, str]] = {row: (-when, *place) for row, when, *place in asked}
+            rows = sorted(via, key=changed.__getitem__)[: MOST_VISITED - len(seen)]
             seen.update(rows)
             if level == depth:  # nobody goes on from these
-                rows = [row for row in rows if earliest is None or changed[row] >= earliest][: limit - len(found)]
+                rows = [row for row in rows if earliest is None or -changed[row][0] >= earliest][: limit - len(found)]
             frontier = in_order(self._db, rows)
-            late = [one for one in frontier if earliest is None or changed[one.row] >= earliest]
+            late = [one for one in frontier if earliest is None or -changed[one.row][0] >= earliest]
             found += [Reached(one, level, via[one.row]) for one in late]
             if len(found) >= limit or not frontier:
                 break
@@ -172,7 +173,8 @@ class LinkQueries(Queries):
     ) -> dict[int, str]:
         """The rows one relation away from the frontier, not yet seen, with the type they are reached by."""
         via: dict[int, str] = {}
-        links = self._links("note", [note.row for note in frontier])
+        turn = {note.row: at for at, note in enumerate(frontier)}
+        links = sorted(self._links("note", [*turn]), key=lambda link: turn[link.note])
         for link, answer in zip(links, _answers(resolver, links), strict=True):
             if answer.row is not None and answer.row not in seen:
                 via.setdefault(answer.row, link.type)
@@ -210,7 +212,9 @@ class LinkQueries(Queries):
         """Those of `links` that the caller sees and that lead to one of `notes`, newest source first."""
         rows = {note.row for note in notes}
         links = [link for link in links if may_see(link.scope, resolver.viewer)]
-        links.sort(key=lambda link: -link.changed)
+        links.sort(
+            key=lambda link: (-link.changed, link.project, link.path)
+        )  # by no row: an index made anew has others
         return [link for link, answer in zip(links, _answers(resolver, links), strict=True) if answer.row in rows]
 
     def _keys(self, note: NoteInfo) -> set[str]:

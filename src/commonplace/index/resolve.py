@@ -307,9 +307,9 @@ def _suggestions(db: sqlite3.Connection, target: str, viewer: str | None, projec
 
 def _only(db: sqlite3.Connection, identifier: str, found: list[Candidate]) -> NoteInfo:
     if len(found) > 1:
-        names = [one.permalink for one in found]
+        names = sorted(one.permalink for one in found)
         if len(set(names)) < len(names):
-            names = [f"{one.project}/{one.path}" for one in found]
+            names = sorted(f"{one.project}/{one.path}" for one in found)
         raise Ambiguous(identifier, names)
     return in_order(db, [found[0].row])[0]
 

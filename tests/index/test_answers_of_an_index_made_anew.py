@@ -1,0 +1,45 @@
+"""What is asked of links has the same order in an index made anew, whose rows are others (contract 000b, 12.16)."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from commonplace import open_memory
+from commonplace.errors import Ambiguous
+from contract.note_tools import put
+
+STAMP = 1_700_000_000
+NOTES = {
+    "z.md": "- uses [[hub]]\n- near [[middle]]\n",
+    "m.md": "---\ntitle: same\n---\n- uses [[hub]]\n- knows [[far]]\n",
+    "a.md": "---\ntitle: same\n---\n- uses [[hub]]\n- likes [[far]]\n",
+    "middle.md": "- sees [[far]]\n",
+    "far.md": "far\n",
+    "hub.md": "hub\n",
+}
+
+
+def answers(home: Path) -> object:
+    with open_memory(home, watch=False) as memory:
+        found = memory.context("hub", depth=2)
+        with pytest.raises(Ambiguous) as ambiguous:
+            memory.find("same")
+        edges = [(each.type, each.note.path if each.note else "") for each in found.edges]
+        return [(each.note.path, each.depth, each.via) for each in found.reached], edges, ambiguous.value.candidates
+
+
+def test_notes_that_changed_at_once_stand_in_the_same_order(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    for name, text in NOTES.items():  # each is indexed by itself, in this order
+        put(home / "notes" / name, text)
+        os.utime(home / "notes" / name, (STAMP, STAMP))
+        with open_memory(home, watch=False) as memory:
+            memory.sync()
+    before = answers(home)
+    for file in (home / ".commonplace").glob("index.db*"):
+        file.unlink()
+    assert answers(home) == before
+    assert before[2] == ["notes/a", "notes/m"]

@@ -353,7 +353,7 @@ class StorageError(CommonplaceError):
         super().__init__(f"Could not write {path}: {reason}. Nothing was changed.")
 
 
-class Unreadable(StorageError):
+class CannotRead(StorageError):
     """What lies at `path` cannot be read; `remedy` is a sentence about what helps."""
 
     def __init__(self, path: str, reason: str, remedy: str = ""):

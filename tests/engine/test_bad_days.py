@@ -323,7 +323,7 @@ def test_the_doctor_names_notes_in_a_folder_nobody_may_look_into(memory, monkeyp
     monkeypatch.setattr(os, "open", refusing)
     found = [(each.level, each.code, each.text) for each in doctor.examine(memory)]
     assert found == [("error", "unreadable", "permission denied; it is shown as it was")] * 2
-    with pytest.raises(errors.Unreadable, match=rf"Could not read {one.path}: permission denied\.$"):
+    with pytest.raises(errors.CannotRead, match=rf"Could not read {one.path}: permission denied\.$"):
         memory.read(one.id)
 
 

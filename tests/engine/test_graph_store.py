@@ -16,7 +16,7 @@ from commonplace import open_memory
 from commonplace.engine import Memory
 from commonplace.engine.entities import Entity, GraphRelation
 from commonplace.engine.graphs import open_graph
-from commonplace.errors import NotFound, ReadOnlyProject
+from commonplace.errors import CannotRead, ReadOnlyProject
 from commonplace.note.edit import Append
 from commonplace.note.model import Draft
 
@@ -205,7 +205,7 @@ def test_a_file_that_is_gone_keeps_its_notes_and_says_so(opened: Opened, file: P
     file.rename(file.with_name("away"))
     assert titles(memory, "tea") == ["Ada"]
     assert memory.warnings == ["The file of project people is missing; its notes are as last seen."]
-    with pytest.raises(NotFound):
+    with pytest.raises(CannotRead, match="the file of project people is missing"):
         memory.read("people/ada")
     file.with_name("away").rename(file)
     assert memory.read("people/ada").title == "Ada"

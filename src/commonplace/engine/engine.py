@@ -28,6 +28,7 @@ from commonplace.engine.limits import DayUse
 from commonplace.engine.provenance import Writers
 from commonplace.engine.write_gate import Gate
 from commonplace.errors import (
+    CannotRead,
     CommonplaceError,
     ConfigError,
     Conflict,
@@ -38,7 +39,6 @@ from commonplace.errors import (
     ProjectOutOfReach,
     ProjectRefused,
     StorageError,
-    Unreadable,
 )
 from commonplace.index.index import Index
 from commonplace.index.rows import NoteInfo
@@ -299,15 +299,16 @@ class Engine:
             self.freshness.forget()
 
     def file_of(self, info: NoteInfo) -> File:
-        """The bytes of a note of the index as they are on disk. Raises NotFound, Unreadable, OutsideError."""
+        """The bytes of a note of the index as they are on disk. Raises NotFound, CannotRead, OutsideError."""
         store = self.store(info.project)
         try:
             return store.read(info.path)
         except NotFound:
-            if not os.path.lexists(store.root):  # the index keeps the notes of a folder that went away
-                why = f"the folder of project {store.name} is missing"
-                remedy = f"Put the folder back, or let its owner run memory project remove {store.name}."
-                raise Unreadable(info.path, why, remedy) from None
+            if not os.path.lexists(store.root):  # the index keeps the notes of a project that went away
+                place = "file" if store.holds_entities else "folder"
+                why = f"the {place} of project {store.name} is missing"
+                remedy = f"Put the {place} back, or let its owner run memory project remove {store.name}."
+                raise CannotRead(info.path, why, remedy) from None
             raise NotFound(info.path, info.project) from None
 
     def load(self, store: Store, path: str) -> tuple[Note, Stamp] | None:

@@ -11,7 +11,7 @@ from itertools import islice
 from operator import attrgetter
 from pathlib import Path
 
-from commonplace.errors import NotFound, OutsideError, StorageError, Unreadable
+from commonplace.errors import CannotRead, NotFound, OutsideError, StorageError
 from commonplace.store.base import File, Listing, PathInfo, Stamp
 from commonplace.store.files import read_file, reason, refusal, stamp_of, stat_in
 from commonplace.store.layout import NOTE_SUFFIXES, SKIPPED_FOLDERS
@@ -170,16 +170,16 @@ class FolderStore:
         return stamp_of(status) if stat.S_ISREG(status.st_mode) else None
 
     def read(self, path: str) -> File:
-        """The file at `path`, checked by path_guard. Raises NotFound, OutsideError, Unreadable."""
+        """The file at `path`, checked by path_guard. Raises NotFound, OutsideError, CannotRead."""
         try:
             with self.open_parent(path) as folder:
                 return read_file(path.rpartition("/")[2], folder.fd)
         except FileNotFoundError:
             raise NotFound(path) from None
         except OSError as error:
-            raise Unreadable(path, reason(error)) from None
+            raise CannotRead(path, reason(error)) from None
         except StorageError as error:
-            raise Unreadable(path, error.reason) from None
+            raise CannotRead(path, error.reason) from None
 
     def open_parent(self, path: str) -> Folder:
         """The verified, open folder that holds `path`."""

@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, timedelta, tzinfo
 from functools import cache
 from pathlib import Path
@@ -83,6 +83,8 @@ class Settings:
     view_max_characters: int = 0
     projects: Mapping[str, str] = field(default_factory=dict)
     default_project: str = "notes"
+    own_default: bool = False
+    """Whether `default_project` is of this process alone, as a preset's is, whatever the file says."""
     agents_may_add_projects: bool = True
     roots: tuple[str, ...] = ()
     graph_file: str | None = None
@@ -167,10 +169,16 @@ def load(
     return found.settings(folder, environ, url, space)
 
 
+_OF_THE_START = ("offset", "own_default", "llm_base_url", "llm_model", "llm_key", "semantic_model", "semantic_endpoint",
+                 "semantic_key", "bank_debug")  # fmt: skip
+"""The fields that come from the environment or the command line, too."""
+
+
 def again(settings: Settings) -> Settings:
-    """What the file of `settings` says now for the same home. Raises ConfigError."""
-    found = _File(settings.file, _read(settings.file))
-    return found.settings(settings.home, {}, settings.url, settings.space)
+    """`settings` with what their file says now; what does not come from it alone stays. Raises ConfigError."""
+    found = _File(settings.file, _read(settings.file)).settings(settings.home, {}, settings.url, settings.space)
+    kept = (*_OF_THE_START, "default_project") if settings.own_default else _OF_THE_START
+    return replace(found, **{name: getattr(settings, name) for name in kept})
 
 
 _DATABASE = re.compile(r"postgres(?:ql)?://")

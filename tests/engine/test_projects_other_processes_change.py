@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -82,3 +83,47 @@ def test_a_project_taken_off_the_list_is_not_listed_as_an_empty_one(server: Serv
     server.remove("work")
     reply = server.call("list_directory", project="work")
     assert (reply.is_error, reply.data and reply.data["code"]) == (True, "project_not_found")
+
+
+def test_the_default_project_of_another_process_is_that_of_the_next_call(server: Server) -> None:
+    server.add("work")
+    with open_memory(server.memory.home, watch=False) as other:
+        other.set_default("work")
+    server.call("write_note", title="New", content="x", directory="")
+    assert (server.folder / "work/New.md").exists()
+
+
+def test_the_default_project_of_one_process_alone_stays(tmp_path: Path) -> None:
+    for name in ("work", "play"):
+        put(tmp_path / name / "a.md", "heron\n")
+    with open_memory(tmp_path / "home", watch=False) as other:
+        for name in ("work", "play"):
+            other.add_project(name, str(tmp_path / name))
+        settings = replace(other.settings, default_project="play", own_default=True)
+        with open_memory(config=settings, watch=False) as memory:
+            other.set_default("work")
+            assert memory.default_project == "play"
+            memory.set_default("work")
+            assert memory.default_project == "work"
+
+
+def test_a_limit_set_elsewhere_holds_from_the_next_call_on(server: Server) -> None:
+    with open_memory(server.memory.home, watch=False) as other:
+        other.configure("limits.note_bytes", 100)
+    reply = server.call("write_note", title="Long", content="x" * 200, directory="")
+    assert reply.is_error
+    assert "a note may have 100" in reply.text
+
+
+def test_a_configuration_that_cannot_be_read_any_more_is_named_with_its_line_until_it_is_mended(server: Server) -> None:
+    server.add("work")
+    assert not server.call("search_notes", query="heron", project="work").is_error
+    file = server.memory.home / "config.yaml"
+    good = file.read_text()
+    file.write_text(f"{good}daemon: [\n")
+    reply = server.call("search_notes", query="heron", project="work")
+    assert not reply.is_error, reply.text
+    assert "Warning: config.yaml is not in force as it is now, but as it was before: " in reply.text
+    assert f"line {len(good.splitlines()) + 2}" in reply.text
+    file.write_text(good)
+    assert "config.yaml" not in server.call("search_notes", query="heron", project="work").text

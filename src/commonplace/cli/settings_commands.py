@@ -85,8 +85,9 @@ def config_get(call: Invocation, name: str) -> None:
 def config_set(call: Invocation, name: str, *words: str) -> None:
     """Write a setting into config.yaml, whose other lines, comments and order stay.
 
-    The parts of a list are separated by commas. What the setting cannot be is refused. A daemon that runs takes it up
-    at its next start.
+    The parts of a list are separated by commas. What the setting cannot be is refused. Programs that run take it up
+    at their next call; of agents, bank, graph, llm, memory_tool, semantic, storage, daemon.interval and
+    notes.agents_may_add_projects when they start again.
     """
     key = _key(name)
     _write(call, key, _value(" ".join(words), key.default))

@@ -12,7 +12,6 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import wraps
 from pathlib import Path
@@ -118,6 +117,7 @@ class Engine:
         self.writers: Writers | None = None
         self.day_use = DayUse(self.home.history)
         self._config_stamp = _file_stamp(settings.file)
+        self.config_trouble = ""
         self._depth = 0
         self._is_writing = False
         self._closed = False
@@ -166,32 +166,30 @@ class Engine:
                 store.show, store.staged = self.home.show, self.home.staged_files
         self.stores = stores  # at once: threads without the guard may look a project up meanwhile
 
-    def use_projects(self, settings: Settings) -> None:
-        """Use the projects of `settings` from now on; those gone leave the index."""
-        self.settings = settings
-        self._open_stores()
-        self.freshness.stores = self.stores
-        self.freshness.forget()
-
     def reload_config(self) -> None:
-        """Take up projects another process added to the configuration, or removed from it."""
-        stamp = _file_stamp(self.settings.file)
-        if stamp == self._config_stamp:
+        """Take up what changed in the configuration, by whatever program; projects gone leave the index. Of one that
+        cannot be read nothing is, and `config_trouble` says why."""
+        if _file_stamp(self.settings.file) == self._config_stamp:
             return
-        self._config_stamp = stamp
-        try:
-            now = config.again(self.settings)
-        except ConfigError:
-            return  # somebody is editing it; what was read at the start stays in force
-        if now.projects != self.settings.projects:
-            self.use_projects(replace(self.settings, projects=now.projects))
+        with self.guard:
+            before, self._config_stamp = self.settings, _file_stamp(self.settings.file)
+            try:
+                self.settings, self.config_trouble = config.again(before), ""
+            except ConfigError as error:
+                why = str(error).removeprefix(f"load config: {before.file}: ")
+                self.config_trouble = f"{before.file.name} is not in force as it is now, but as it was before: {why}"
+                return
+            self.gate = Gate(self.settings, self.layout.root)
+            if self.settings.projects != before.projects:
+                self._open_stores()
+                self.freshness.stores = self.stores
+                self.freshness.forget()
 
     def store(self, project: str) -> Store:
         """The store of a project, its name compared without case. Raises ProjectNotFound."""
         if store := self._known_store(project):
             return store
-        with self.guard:  # another process may have added it since the last look
-            self.reload_config()
+        self.reload_config()  # another process may have added it since the last look
         if store := self._known_store(project):
             return store
         error = ProjectOutOfReach if project in BUILT_IN_PROJECTS else ProjectNotFound
@@ -226,7 +224,6 @@ class Engine:
             if not self._depth:
                 self.index.unpin()
             return Result()
-        self.reload_config()
         try:
             if self._is_writing:
                 result = self.freshness.update(progress, is_locked=True, whole=whole)
@@ -287,6 +284,7 @@ class Engine:
         """Before the lock is taken: the first look at the disk may find much, and is done in batches without it."""
         with self.guard:
             self._check_open()
+            self.reload_config()
             if not self.freshness.is_swept and not self._is_writing:
                 self.fresh()
                 self.freshness.is_current = False  # others write until the lock is held
@@ -379,9 +377,14 @@ class Engine:
         """Begin a verb, the guard held. Returns whether no other verb called it. Raises StorageError once closed."""
         self._check_open()
         if not self._depth and not self._is_writing:
-            self.freshness.elsewhere = self.home.follow()
+            self._follow()
         self._depth += 1
         return self._depth == 1
+
+    def _follow(self) -> None:
+        """Before a call: take up what changed elsewhere, in a database and in the configuration."""
+        self.freshness.elsewhere = self.home.follow()
+        self.reload_config()
 
     def leave(self) -> None:
         """End a verb."""
@@ -471,7 +474,7 @@ class Engine:
             if not self._is_writing:
                 if self.home.unfinished():
                     self.home.try_to_recover()
-                self.freshness.elsewhere = self.home.follow()
+                self._follow()
             yield
 
     def purge_history(self) -> int:

@@ -44,8 +44,7 @@ class ProjectVerbs(ReadVerbs):
     @property
     def projects(self) -> list[Project]:
         """All projects, built-in ones first, then as configured."""
-        with self.engine.guard:
-            self.engine.reload_config()
+        self.engine.reload_config()
         return [self._project(store) for name, store in self.engine.stores.items()
                 if name != ARCHIVE_PROJECT and (name != TRACE_PROJECT or Path(store.root).is_dir())]  # fmt: skip
 
@@ -136,7 +135,6 @@ class ProjectVerbs(ReadVerbs):
     @verb
     def remove_project(self, name: str) -> Project:
         """Take a project off the list; its files stay. Raises ProjectNotFound, InvalidInput for a built-in one."""
-        self.engine.reload_config()
         project, settings = self.project(name), self.settings
         if project.built_in:
             raise InvalidInput(f"cannot remove a built-in project: {project.name}")
@@ -152,7 +150,6 @@ class ProjectVerbs(ReadVerbs):
     @verb
     def set_default(self, name: str) -> Project:
         """Make `name` the default project. Raises ProjectNotFound, ReadOnlyProject."""
-        self.engine.reload_config()
         store = self.engine.store(name)
         store.check_writable()
         self._write_config({"notes.default_project": store.name})
@@ -194,15 +191,15 @@ class ProjectVerbs(ReadVerbs):
 
     def _write_config(self, changes: dict[str, Any]) -> None:
         """Change these keys of config.yaml under the lock, and use the new settings at once."""
-        before = self.engine.settings  # its default may be one of this process only, as a preset's is
-        self._replace_config(lambda: config.change(before.file, changes))
-        now = config.again(before)
-        default = now.default_project if "notes.default_project" in changes else before.default_project
-        self.engine.use_projects(replace(before, projects=now.projects, default_project=default))
+        engine = self.engine
+        self._replace_config(lambda: config.change(engine.settings.file, changes))
+        if "notes.default_project" in changes:
+            engine.settings = replace(engine.settings, own_default=False)
+        engine.reload_config()
 
     @verb
     def configure(self, key: str, value: Any) -> None:
-        """Set a key of config.yaml, such as `daemon.interval`, or with None take it out: for programs started later.
+        """Set a key of config.yaml, such as `daemon.interval`, or with None take it out.
 
         Raises ConfigError for a value the key cannot have; then nothing is written.
         """

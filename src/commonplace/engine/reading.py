@@ -70,9 +70,11 @@ class ReadVerbs(HomeSession):
 
     @property
     def warnings(self) -> builtins.list[str]:
-        """What the last look at the disk could not see, e.g. a missing project folder."""
+        """What the last look at the disk could not see, e.g. a missing project folder, and whether the configuration
+        cannot be read."""
         with self.engine.guard:
-            return self.engine.freshness.warnings
+            trouble = self.engine.config_trouble
+            return [*([trouble] if trouble else []), *self.engine.freshness.warnings]
 
     @property
     def unreadable(self) -> dict[tuple[str, str], str]:
@@ -83,6 +85,7 @@ class ReadVerbs(HomeSession):
     def default_project(self) -> str:
         """Where notes go and identifiers are looked up when no project is named; `notes` when it is not there, and
         where there is none either, the first there is."""
+        self.engine.reload_config()
         name, stores = self.settings.default_project, self.engine.stores
         found = next((each for each in stores if each.lower() == name.lower()), "notes")
         return found if found in stores else next(iter(stores), found)

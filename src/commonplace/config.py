@@ -83,8 +83,6 @@ class Settings:
     view_max_characters: int = 0
     projects: Mapping[str, str] = field(default_factory=dict)
     default_project: str = "notes"
-    own_default: bool = False
-    """Whether `default_project` is of this process alone, as a preset's is, whatever the file says."""
     agents_may_add_projects: bool = True
     roots: tuple[str, ...] = ()
     graph_file: str | None = None
@@ -105,13 +103,17 @@ class Settings:
     semantic_key: str | None = field(default=None, repr=False)
     bank_debug: bool = False
     warnings: tuple[str, ...] = ()
+    rows: dict[str, Any] = field(default_factory=dict, repr=False)
+    """What the file said, as it said it."""
 
     def digest(self) -> str:
         """A text that is the same in two processes that are configured the same, the time zone of the system too."""
         import time
         from hashlib import sha256
 
-        values = [sorted(each) if isinstance(each, frozenset) else each for each in vars(self).values()]
+        values = [
+            sorted(each) if isinstance(each, frozenset) else each for each in vars(replace(self, rows={})).values()
+        ]
         return sha256(f"{values} {time.tzname} {time.timezone}".encode("utf-8", "replace")).hexdigest()
 
     @property
@@ -169,16 +171,16 @@ def load(
     return found.settings(folder, environ, url, space)
 
 
-_OF_THE_START = ("offset", "own_default", "llm_base_url", "llm_model", "llm_key", "semantic_model", "semantic_endpoint",
-                 "semantic_key", "bank_debug")  # fmt: skip
-"""The fields that come from the environment or the command line, too."""
-
-
 def again(settings: Settings) -> Settings:
-    """`settings` with what their file says now; what does not come from it alone stays. Raises ConfigError."""
-    found = _File(settings.file, _read(settings.file)).settings(settings.home, {}, settings.url, settings.space)
-    kept = (*_OF_THE_START, "default_project") if settings.own_default else _OF_THE_START
-    return replace(found, **{name: getattr(settings, name) for name in kept})
+    """`settings` with what changed in their file meanwhile; what the caller or the environment gave in place of what
+    the file said stays. Raises ConfigError."""
+    rows = _read(settings.file)
+    before, now = (
+        _File(settings.file, each).settings(settings.home, {}, settings.url, settings.space)
+        for each in (settings.rows, rows)
+    )
+    own = {name: value for name, value in vars(settings).items() if value != getattr(before, name)}
+    return replace(now, **own)
 
 
 _DATABASE = re.compile(r"postgres(?:ql)?://")
@@ -270,7 +272,7 @@ class _File:
                     raise self.refuse(f"projects.{name}: {place} is of one machine, the notes are in PostgreSQL; "
                                       f"use {OWN_FOLDER}/{name}, or take it out")  # fmt: skip
                 values["projects"][name] = str(home / place)
-        return Settings(home, self.path, url, space, warnings=(*warnings, *self.unknown()), **values)
+        return Settings(home, self.path, url, space, warnings=(*warnings, *self.unknown()), rows=self.rows, **values)
 
     def refuse(self, message: str) -> ConfigError:
         return ConfigError(f"load config: {self.path}: {message}")

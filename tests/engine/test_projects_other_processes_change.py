@@ -99,7 +99,7 @@ def test_the_default_project_of_one_process_alone_stays(tmp_path: Path) -> None:
     with open_memory(tmp_path / "home", watch=False) as other:
         for name in ("work", "play"):
             other.add_project(name, str(tmp_path / name))
-        settings = replace(other.settings, default_project="play", own_default=True)
+        settings = replace(other.settings, default_project="play")
         with open_memory(config=settings, watch=False) as memory:
             other.set_default("work")
             assert memory.default_project == "play"

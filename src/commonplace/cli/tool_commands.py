@@ -60,7 +60,7 @@ def mcp(call: Invocation, *, tools: Text, as_: Text, project: Text, graph_file: 
         chosen = replace(chosen, tools=tuple(dict.fromkeys((*chosen.tools, *split_list(tools)))))
     settings, agent = call.settings, call.caller
     if chosen.default_project is not None:
-        settings = replace(settings, default_project=chosen.default_project, own_default=True)
+        settings = replace(settings, default_project=chosen.default_project)
 
     file = None
     if "graph" in chosen.tools or "all" in chosen.tools:

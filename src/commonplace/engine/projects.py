@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from commonplace import config
-from commonplace.config import OWN_FOLDER
+from commonplace.config import OWN_FOLDER, Settings
 from commonplace.engine.engine import GRAPH_FILE_SUFFIX, ONLY_SHARED, absolute, verb
 from commonplace.engine.reading import ReadVerbs
 from commonplace.engine.review import ask
@@ -194,7 +194,8 @@ class ProjectVerbs(ReadVerbs):
         engine = self.engine
         self._replace_config(lambda: config.change(engine.settings.file, changes))
         if "notes.default_project" in changes:
-            engine.settings = replace(engine.settings, own_default=False)
+            default = changes["notes.default_project"] or Settings.default_project
+            engine.settings = replace(engine.settings, default_project=default)
         engine.reload_config()
 
     @verb

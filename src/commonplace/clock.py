@@ -72,6 +72,8 @@ def as_of(text: str, now: datetime, zone: tzinfo | None = None) -> datetime:
 
 CALL_WAITS = 5.0
 """Seconds one call waits at most, for all locks together."""
+COMMAND_WAITS = 20.0
+"""The same for a call of a command, which has nobody wait behind it: as long as the lock goes from one to the next."""
 
 
 class _Waits(threading.local):
@@ -103,7 +105,7 @@ class waits_at_most:
 
     def __enter__(self) -> None:
         self._outer = _waits.left
-        _waits.left = self._start = min(self._seconds, CALL_WAITS if self._outer is None else self._outer)
+        _waits.left = self._start = self._seconds if self._outer is None else min(self._seconds, self._outer)
 
     def __exit__(self, *_: object) -> None:
         _waits.left = None if self._outer is None else self._outer - (self._start - (_waits.left or 0.0))

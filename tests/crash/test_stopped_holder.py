@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -26,6 +28,7 @@ from serve.process import ServerProcess, memory_mcp
 LONGEST = 6.0
 HOLDER = """
 import sys
+import threading
 from commonplace import open_memory
 with open_memory(sys.argv[1], watch=False) as memory, memory.exclusive():
     if "index" in sys.argv:
@@ -230,3 +233,25 @@ def test_a_server_that_waits_for_the_lock_obeys_the_first_sigterm(home):
         server.process.terminate()
         assert server.process.wait(SECONDS) == 0
         assert time.monotonic() - begun < 2
+
+
+@pytest.mark.slow
+@pytest.mark.promise("issue-stopped-holder")
+def test_a_command_waits_on_while_the_lock_goes_from_one_process_to_the_next(home):
+    lock, end = home / ".commonplace/lock", time.monotonic() + LONGEST + 1
+
+    def take_turns() -> None:
+        with lock.open("r+b", buffering=0) as file:
+            while time.monotonic() < end:
+                fcntl.flock(file, fcntl.LOCK_EX)
+                os.pwrite(file.fileno(), f"{os.getpid()} {time.time():.3f} \n".encode(), 0)
+                threading.Event().wait(0.5)
+                fcntl.flock(file, fcntl.LOCK_UN)
+
+    with ThreadPoolExecutor(2) as threads:
+        turns = [threads.submit(take_turns) for _ in range(2)]  # as one lets go, the other has it
+        command = [sys.executable, "-m", "commonplace", "--home", str(home), "write", "x"]
+        ran = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=SECONDS)
+        assert (ran.returncode, ran.stderr) == (0, "")
+        for each in turns:
+            each.result()

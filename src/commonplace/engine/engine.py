@@ -118,6 +118,7 @@ class Engine:
         self.day_use = DayUse(self.home.history)
         self._config_stamp = _file_stamp(settings.file)
         self.config_trouble = ""
+        self.call_waits = CALL_WAITS
         self._depth = 0
         self._is_writing = False
         self._closed = False
@@ -403,7 +404,7 @@ class Engine:
             yield
             return
         try:
-            with waits_at_most(CALL_WAITS), self.guard:
+            with waits_at_most(self.call_waits), self.guard:
                 self._check_open()
                 with self.home.writing():
                     if not self.guard.is_open:
@@ -469,7 +470,7 @@ class Engine:
     @contextmanager
     def reading(self) -> Iterator[None]:
         """No other thread of this process is inside; what a writer that died left is completed first, if it can be."""
-        with waits_at_most(CALL_WAITS), self.guard:
+        with waits_at_most(self.call_waits), self.guard:
             self._check_open()
             if not self._is_writing:
                 if self.home.unfinished():
@@ -518,7 +519,7 @@ def verb(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, 
     @wraps(method)
     def call(self: Any, *args: P.args, **kwargs: P.kwargs) -> T:
         engine: Engine = self.engine
-        with waits_at_most(CALL_WAITS), engine.guard:
+        with waits_at_most(engine.call_waits), engine.guard:
             is_outermost, commits = engine.enter(), engine.commits
             try:
                 if is_outermost and kwargs.get("checksum") is None:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Self
 
 from commonplace import clock as clocks
-from commonplace.clock import Clock
+from commonplace.clock import COMMAND_WAITS, Clock
 from commonplace.config import Settings, load
 from commonplace.engine.engine import Engine, verb
 from commonplace.engine.projects import ProjectVerbs
@@ -100,6 +100,8 @@ class Memory(ReviewVerbs, ProjectVerbs):
         settings = config if isinstance(config, Settings) else load_settings(home, config)
         few = frozenset(each.lower() for each in only)
         memory = cls(Engine(settings, projects or {}, clock, watch, few, serving), agent, face)
+        if face == "cli":
+            memory.engine.call_waits = COMMAND_WAITS
         if memory.engine.layout.erasing.exists():
             from commonplace.engine.erase import finish
 

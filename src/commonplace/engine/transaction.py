@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Self, TypeVar
 
-from commonplace.clock import CALL_WAITS, waits_at_most
+from commonplace.clock import waits_at_most
 from commonplace.engine import limits, locations
 from commonplace.engine.engine import Engine
 from commonplace.engine.provenance import sign
@@ -90,7 +90,7 @@ class HomeSession:
     def in_turn(self, work: Callable[[], T]) -> T:
         """The result of `work`, whose one change may wait for the disk together with those of other threads. It is
         repeated as a whole should that fail, and what is done to files must be a change."""
-        with waits_at_most(CALL_WAITS):
+        with waits_at_most(self.engine.call_waits):
             return self.engine.guard.run(work)
 
     def exclusive(self) -> AbstractContextManager[None]:

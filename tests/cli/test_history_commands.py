@@ -152,3 +152,36 @@ def test_erase_says_what_it_searched_and_what_stays(terminal: Any) -> None:
     done = terminal("erase", "--project", "categories", "--yes", "--json").json
     assert (done["notes"], done["remains"], done["mentions"]) == ([quoting], [], [])
     assert terminal.ok("erase", "--agent", "bob", "--yes") == "Nothing to erase.\n"
+
+
+def test_what_was_just_restored_is_not_restored_further_back_without_a_word(terminal: Any) -> None:
+    a, b = terminal.write("alpha"), terminal.write("beta")
+    terminal.ok("link", a, b)
+    path = terminal("read", a, "--json").json["memory"]["path"]
+    terminal.ok("delete", a)
+    terminal.ok("restore", a)
+    text = (terminal.home / path).read_text()
+    assert b in text
+    said = f"{path} was restored already (#5); --change N or --at TIME names an older text (memory log {a}), "
+    assert terminal("restore", a).error == f"{said}memory undo takes it back"
+    assert (terminal.home / path).read_text() == text
+    terminal.ok("restore", a, "--change", "3")
+    assert b not in (terminal.home / path).read_text()
+
+
+def test_undo_and_restore_keep_the_count_of_reads(terminal: Any) -> None:
+    a = terminal.write("alpha")
+    terminal.ok("tag", a, "--add", "x")
+
+    def shown() -> tuple[int, list[str]]:
+        memory = terminal("list", "--json").json["memories"][0]
+        return memory["access_count"], memory["tags"]
+
+    for back, tags in ((["undo"], []), (["undo", "4"], ["x"]), (["restore", a, "--change", "2"], [])):
+        if back == ["undo"] or "restore" in back:
+            terminal.ok("read", a)
+            assert terminal("serve", "--once").err == "[fold] processed 1 items\n"
+        before, _ = shown()
+        terminal.ok(*back)
+        assert shown() == (before, tags)
+    assert before == 2

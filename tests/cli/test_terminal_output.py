@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import logging
+import re
 from pathlib import Path
 from typing import Any
 
@@ -123,3 +124,12 @@ def test_an_export_says_how_many_hold_secrets_and_redacts_them_if_asked(terminal
     assert (row["id"], row["content"]) == (ref, "[redacted: aws-access-key] opens it")
     assert KEY not in redacted.out
     assert "redacted" in redacted.err
+
+
+def test_on_a_terminal_restore_says_from_when_the_text_is(tty: Any) -> None:
+    ref = tty.write("alpha")
+    tty.ok("delete", ref)
+    day = tty("log", "--json").json["entries"][0]["time"][:10]
+    head, when = tty.ok("restore", ref).splitlines()
+    assert head.endswith(" from #2")
+    assert re.fullmatch(rf"It is what it was before {day} ..:.. \(delete\)\.", when)

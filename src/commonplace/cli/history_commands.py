@@ -121,7 +121,10 @@ def undo(call: Invocation, number: str | None = None, *, run: int | None) -> Non
 @option("--change", type=Number(1), metavar="N", help="The text that change N replaced or deleted.")
 @option("--to", metavar="PATH", help="Write it there instead; nothing may be there yet.")
 def restore(call: Invocation, ref: str, *, at: Text, change: int | None, to: Text) -> None:
-    """Bring back a deleted or older text of REF (an id, or a path as `log` shows it)."""
+    """Bring back a deleted or older text of REF (an id, or a path as `log` shows it).
+
+    Without --at or --change that is the text before the last change; what was just restored is left as it is then.
+    """
     if at is not None and change is not None:
         raise Usage("--at and --change exclude each other")
     with call.memory() as memory:
@@ -135,7 +138,9 @@ def restore(call: Invocation, ref: str, *, at: Text, change: int | None, to: Tex
             except (ValueError, OverflowError):
                 moment = _timeframe(memory, at, "--at time")
         path, number = memory.restore(ref, at=moment, change=change, to=to)
-        call.answer(f"Restored {flat(path)} from #{number}", path=path, change=number)
+        source = next((each for each in memory.log(limit=0) if each.number == number), None)
+        when = f"\nIt is what it was before {minute(source.time, zone)} ({source.verb})." if source else ""
+        call.answer(f"Restored {flat(path)} from #{number}{when if call.on_terminal else ''}", path=path, change=number)
 
 
 @command("erase", "[REF...]", keys=_ERASED_KEYS, own_agent=True, example="memory erase notes/Plan.md --dry-run")

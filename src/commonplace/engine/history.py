@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -15,13 +15,14 @@ from commonplace.engine import locations
 from commonplace.engine.engine import verb
 from commonplace.engine.locations import Location
 from commonplace.engine.notes import NoteVerbs
-from commonplace.engine.undo import EXPIRE, PASSING, Undo, blocked, concerns, is_blank, is_upkeep
+from commonplace.engine.undo import ENTRIES, EXPIRE, PASSING, Undo, blocked, concerns, is_blank, is_upkeep
 from commonplace.engine.writing import as_file, scope_of
 from commonplace.errors import Ambiguous, CannotUndo, Exists, NotFound
 from commonplace.index.rows import NoteInfo
 from commonplace.note.model import ARCHIVE_PROJECT, CATEGORY_PROJECT, GLOBAL, MEMORY_KEYS, MEMORY_PROJECTS
 from commonplace.store import path_guard
 from commonplace.store.base import File
+from commonplace.store.change import Step
 from commonplace.store.journal import ERASE, FOLD, LINES, Change, Touched
 
 _DELETING = ("delete", EXPIRE, "decay")
@@ -173,8 +174,28 @@ class HistoryVerbs(NoteVerbs):
             undo.finish()
             if not transaction.steps:
                 raise CannotUndo(f"cannot undo {name}: nothing of it is left")
+        self._keep_reads(transaction.steps)
         assert transaction.done is not None
         return transaction.done
+
+    def _keep_reads(self, steps: Sequence[Step]) -> None:
+        """Reads are a note's, not its text's: those that were folded into the texts replaced are counted on."""
+        before = self._reads((each, each.old) for each in steps if each.do in ("put", "remove"))
+        now = self._reads((each, as_file(each.data)) for each in steps if each.data is not None)
+        access = self.engine.access
+        for id, count in now.items() if before.keys() == now.keys() else ():  # else memories were merged, or parted
+            if before[id] < count:
+                pending = access.counts().get(id, 0)
+                access.restart(id)
+                access.count_read(id, max(0, pending + before[id] - count))
+            elif before[id] > count:
+                access.count_read(id, before[id] - count)
+
+    def _reads(self, files: Iterable[tuple[Step, File | None]]) -> dict[str, int]:
+        """The counts in the headers of memories and entries, by id."""
+        counted = [(step, file) for step, file in files if file and step.project in (*MEMORY_PROJECTS, ENTRIES)]
+        notes = [self.engine.parse(step.project, step.path, file) for step, file in counted]
+        return {note.id: note.access_count for note in notes if note is not None}
 
     def _changes_to_undo(self) -> Iterator[tuple[Change, list[Change], int | None]]:
         """All changes, newest first, each with those after it, and the undo that took it back unless it stands: an undo
@@ -222,8 +243,9 @@ class HistoryVerbs(NoteVerbs):
     ) -> tuple[str, int]:
         """Bring back the text `ref` (id or `project/path`) had before `change`, at the moment `at`, or before it last
         changed, into `to` if given. Returns where it went (`project/path`) and the change it came from. Raises Exists,
-        NotFound."""
-        if at is None and change is None and to is None:
+        NotFound, and CannotUndo where a text just restored would be replaced by one that is not named."""
+        is_named = at is not None or change is not None or to is not None
+        if not is_named:
             archived: NoteInfo | None = None
             with suppress(NotFound, Ambiguous):
                 archived = self.memory_id(ref)
@@ -249,6 +271,12 @@ class HistoryVerbs(NoteVerbs):
             here = locations.read_or_none(store, path)
             if to is not None and here is not None:
                 raise Exists(f"{project}/{path}")
+            of_it = (each for each in self.engine.home.history.changes() if concerns(each, place))
+            last = None if is_named or here is None else next((each for each in of_it if not is_upkeep(each)), None)
+            if last is not None and last.verb == "restore":
+                name = os.path.join(root or project, path)
+                remedy = f"--change N or --at TIME names an older text (memory log {ref}), memory undo takes it back"
+                raise CannotUndo(f"{name} was restored already (#{last.number}); {remedy}")
             before = scope_of(here.data) if here is not None else GLOBAL
             if not (self.sees(before) and self.sees(scope_of(data))):
                 raise NotFound(f"{project}/{path}", "the history")  # what is there now is not theirs to replace
@@ -257,6 +285,7 @@ class HistoryVerbs(NoteVerbs):
                 data = self._with_own_id(project, path, data)
             scope = each.scope if before == GLOBAL else before
             transaction.put(project, path, data, store=store, old=here, mode=each.mode, scope=scope)
+        self._keep_reads(transaction.steps)
         return os.path.join(root or project, path), source.number
 
     def _older(

@@ -60,9 +60,9 @@ class AccessLog:
         self._counts: Counter[str] = Counter()
         self._used: dict[str, int] = {}
 
-    def count_read(self, key: str) -> None:
-        """Count one read of `key`. A log that cannot be written costs the count, not the read."""
-        self._append(f"1 {key}\n")
+    def count_read(self, key: str, times: int = 1) -> None:
+        """Count reads of `key`. A log that cannot be written costs the count, not the read."""
+        self._append(f"{times} {key}\n")
 
     def note_use(self, keys: Iterable[str], moment: datetime) -> None:
         """Note that these were used at `moment`. A log that cannot be written costs the note, not the use."""

@@ -244,6 +244,7 @@ class Command(_Documented):
             "".join(each for each in given if isinstance(each, str)).encode()
         except UnicodeEncodeError:  # bytes that are not UTF-8 arrive as lone surrogates
             raise Failure("an argument is not valid UTF-8 text") from None
+        invocation.starting()
         return ctx.invoke(self.callback, invocation, *options.pop("words"), **options)
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:

@@ -286,6 +286,8 @@ def test_a_progress_bar_is_shown_on_a_terminal_alone(monkeypatch: pytest.MonkeyP
         ("serach x", "Did you mean search?"),
         ("ad x", "Did you mean add"),
         ("project remov x", "Did you mean remove?"),
+        ("remove x", "Did you mean delete?"),
+        ("list --tags x", "Run 'memory list --help' for usage."),
         ("list --limt 3", "Did you mean --limit"),
         ("list --category preference", "Did you mean preferences? One of: soul, character,"),
         ("list --phase all", "One of: inbox, organized, archived."),

@@ -36,10 +36,10 @@ _MODULES = (
     ("Moving in and out", "exchange_commands", "graph export import"),
     ("Moving in and out", "copy_commands", "mirror move-home"),
     ("For agents and programs", "daemon_commands", "serve page"),
-    ("Commands", "token_commands", "token space"),
-    ("Commands", "install_commands", "install uninstall"),
+    ("For agents and programs", "token_commands", "token space"),
+    ("For agents and programs", "install_commands", "install uninstall"),
     ("For agents and programs", "tool_commands", "mcp call agent"),
-    ("Commands", "hook_commands", "hook"),
+    ("For agents and programs", "hook_commands", "hook"),
     ("This command", "syntax", "completion help"),
     ("This command", "manual", "man"),
 )  # fmt: skip

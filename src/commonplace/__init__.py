@@ -6,9 +6,10 @@ runs tool calls with hooks and events. The errors are in `commonplace.errors`. E
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # typing is not imported: until commonplace.cli.run is reached, an interrupt prints a traceback
 if TYPE_CHECKING:
+    from typing import Any
+
     from commonplace.api import Memory, open_memory
     from commonplace.errors import (
         Ambiguous,

@@ -175,6 +175,28 @@ def test_an_interrupt_ends_with_130_and_silence(terminal: Any, monkeypatch: pyte
     assert (ran.status, ran.out, ran.err) == (130, "", "")
 
 
+INTERRUPT_AT = """
+import os, runpy, signal, sys
+module = sys.argv.pop(1)
+class Interrupt:
+    def find_spec(name, path=None, target=None):
+        if name == module:
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupt)
+runpy.run_module("commonplace", run_name="__main__", alter_sys=True)
+"""
+
+
+@pytest.mark.parametrize(
+    "module",
+    ["commonplace.cli.output", "commonplace.errors", "click", "commonplace.cli.memory_commands",
+     "commonplace.engine.memory"],
+)  # fmt: skip
+def test_an_interrupt_while_the_command_starts_ends_it_with_130_and_silence(terminal: Any, module: str) -> None:
+    done = run_process(sys.executable, "-c", INTERRUPT_AT, module, "list")
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
+
+
 def test_what_nobody_foresaw_is_reported_with_its_place(terminal: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from commonplace.cli.invocation import Invocation
 
@@ -264,6 +286,8 @@ def test_a_progress_bar_is_shown_on_a_terminal_alone(monkeypatch: pytest.MonkeyP
         ("serach x", "Did you mean search?"),
         ("ad x", "Did you mean add"),
         ("project remov x", "Did you mean remove?"),
+        ("remove x", "Did you mean delete?"),
+        ("list --tags x", "Run 'memory list --help' for usage."),
         ("list --limt 3", "Did you mean --limit"),
         ("list --category preference", "Did you mean preferences? One of: soul, character,"),
         ("list --phase all", "One of: inbox, organized, archived."),

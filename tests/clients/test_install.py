@@ -409,6 +409,7 @@ def test_an_address_comes_with_the_name_of_the_token_alone(
         (["cursor", "--token-env", "A"], "--token-env needs --http"),
         (["cursor", "--name", "a.b"], 'invalid name "a.b"'),
         (["nope"], 'unknown client "nope"; clients: claude-code, '),
+        (["claude"], "Did you mean claude-code or claude-desktop?"),
     ],
 )
 def test_wrong_arguments_are_refused(terminal: Any, user: Path, argv: list[str], message: str) -> None:

@@ -90,8 +90,9 @@ def test_the_log_goes_to_a_file_when_one_is_named(home, tmp_path):
 
 @pytest.mark.parametrize("interval", ["0s", "500ms", "soon", "-1s", ""])
 def test_an_interval_it_cannot_keep_is_refused(home, interval):
+    hint = "At least 1s, e.g. 30s, 5m or 1h30m."
     with DaemonProcess(home, f"--interval={interval}") as daemon:
-        assert daemon.ended() == (1, "", f"Error: invalid interval: {interval}\n")
+        assert daemon.ended() == (1, "", f"Error: invalid interval: {interval}\n{hint}\n")
 
 
 @pytest.mark.promise("001-17.11")

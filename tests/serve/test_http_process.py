@@ -108,7 +108,9 @@ def test_a_port_that_is_taken_is_named(home):
         with DaemonProcess(home, "--http", f"127.0.0.1:{port}") as daemon:
             status, _, log = daemon.ended()
     assert status == 1
-    assert log.startswith(f"Error: cannot listen on 127.0.0.1:{port}: Address already in use")
+    assert log == (
+        f"Error: cannot listen on 127.0.0.1:{port}: Address already in use. Choose another address with --http.\n"
+    )
 
 
 def test_lines_that_are_no_http_and_headers_without_end_do_no_harm(home):

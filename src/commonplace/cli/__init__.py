@@ -1,23 +1,25 @@
 """The `memory` command (contract 001): a view of the engine for the shell.
 
 This module holds the table of commands and the outermost error handler; each group of commands has a
-module, imported when one of them is run. Only output.py prints.
+module, imported when one of them is run. Only output.py prints. All else is imported in `main`: an interrupt
+before `run` is reached prints a traceback.
 """
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]  # it has no stub; `signal` imports more
 import gc
 import os
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
 
-from commonplace.cli import output
-from commonplace.cli.invocation import COMPLETE_VARIABLE, Invocation
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any, NoReturn
+
     import click
 
+    from commonplace.cli.invocation import Invocation
     from commonplace.cli.syntax import Group
 
 _MODULES = (
@@ -34,10 +36,10 @@ _MODULES = (
     ("Moving in and out", "exchange_commands", "graph export import"),
     ("Moving in and out", "copy_commands", "mirror move-home"),
     ("For agents and programs", "daemon_commands", "serve page"),
-    ("Commands", "token_commands", "token space"),
-    ("Commands", "install_commands", "install uninstall"),
+    ("For agents and programs", "token_commands", "token space"),
+    ("For agents and programs", "install_commands", "install uninstall"),
     ("For agents and programs", "tool_commands", "mcp call agent"),
-    ("Commands", "hook_commands", "hook"),
+    ("For agents and programs", "hook_commands", "hook"),
     ("This command", "syntax", "completion help"),
     ("This command", "manual", "man"),
 )  # fmt: skip
@@ -55,16 +57,26 @@ _REPORT_IT = "Please report this line with the command you ran and `memory --ver
 def run() -> NoReturn:
     """The `memory` program: `main` without garbage collection, then exit at once. Collecting garbage and finalizing the
     interpreter take a fifth of a short command's time, and the system frees the memory anyway; long commands turn
-    collection on again."""
+    collection on again. Until the command itself runs, an interrupt ends the process at once: raised while a module is
+    imported, it may arrive as another error."""
     gc.disable()
-    status = main()
+    handler = _signal.getsignal(_signal.SIGINT)
+    if handler is _signal.default_int_handler:  # not in the background of a script, where it is ignored
+        _signal.signal(_signal.SIGINT, lambda *_: os._exit(_INTERRUPTED))
+    status = main(starting=lambda: _signal.signal(_signal.SIGINT, handler))
+    from commonplace.cli import output
+
     output.flush()
     os._exit(status)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command with `arguments` (default: those of the process) and return its exit status."""
-    invocation = Invocation()
+def main(arguments: Sequence[str] | None = None, starting: Callable[[], object] = lambda: None) -> int:
+    """Run the command with `arguments` (default: those of the process) and return its exit status. `starting` is called
+    when the command line is understood."""
+    from commonplace.cli import output
+    from commonplace.cli.invocation import Invocation
+
+    invocation = Invocation(starting)
     output.prepare()
     try:
         status = _run(list(sys.argv[1:] if arguments is None else arguments), invocation)
@@ -75,6 +87,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _INTERRUPTED
     except Exception as error:  # the outermost loop: reported, never swallowed
+        if isinstance(error.__cause__, KeyboardInterrupt):  # what an import made of one
+            return _INTERRUPTED
         from commonplace.errors import internal_sentence
 
         return _failed(invocation, internal_sentence(error), "internal", 1, _REPORT_IT)
@@ -84,6 +98,8 @@ def _run(arguments: list[str], invocation: Invocation) -> int:
     """Run the command, report expected errors, and return the exit status."""
     import click
 
+    from commonplace.cli import output
+    from commonplace.cli.invocation import COMPLETE_VARIABLE
     from commonplace.errors import CommonplaceError
 
     try:
@@ -123,6 +139,7 @@ def command_group() -> Group:
     """The click group of all commands."""
     import click
 
+    from commonplace.cli import output
     from commonplace.cli.syntax import Group
 
     def show_version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -148,6 +165,8 @@ def _failed(
     invocation: Invocation, message: str, code: str, status: int, hint: str | None = None, **details: object
 ) -> int:
     """Report an error once on stderr; with `--json` also as the document on stdout, with the keys `details`."""
+    from commonplace.cli import output
+
     if invocation.json:
         invocation.document(error={"code": code, "message": message} | details)
     output.failure(message)

@@ -266,7 +266,7 @@ def _interval(text: str) -> timedelta:
     with suppress(InvalidInput):
         if (value := duration(text)) >= timedelta(seconds=1):
             return value
-    raise InvalidInput(f"invalid interval: {text}")
+    raise InvalidInput(f"invalid interval: {text}", "At least 1s, e.g. 30s, 5m or 1h30m.")
 
 
 def _log_to(file: str | None, level: int = logging.INFO) -> None:

@@ -25,7 +25,7 @@ from commonplace.clients.editing import Unsure
 from commonplace.clients.install import FileChange, Installer, Target, checked, checked_name, present, snippet
 from commonplace.clients.table import Client, Edit, Server
 from commonplace.config import is_database
-from commonplace.errors import CommonplaceError
+from commonplace.errors import CommonplaceError, near
 
 _START_SECONDS, _VERSION_SECONDS = 30.0, 10.0
 _IDS = lambda _: [*table.clients()]
@@ -159,7 +159,8 @@ def _chosen(
     """The clients that were named, or those on this machine. Raises Failure for a name nobody has."""
     known = table.clients()
     if unknown := [each for each in ids if each not in known]:
-        raise Failure(f'unknown client "{unknown[0]}"; clients: {", ".join(known)}. For others: memory install --print')
+        message = f'unknown client "{unknown[0]}"; clients: {", ".join(known)}. For others: memory install --print'
+        raise Failure(message, guesses=near(unknown[0], known))
     more = [table.agents_md(Path.cwd())] if agents_md else []
     if ids or (agents_md and not all_):
         return [known[each] for each in dict.fromkeys(ids)] + more

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -39,6 +39,10 @@ class Invocation:
     """The offset of `--now`, if it has one: times are then read and shown in it (contract 001, 8)."""
     checks_overview: bool = False
     """Whether `memory.md` is checked in any case: a program that was killed may have left an old one behind."""
+
+    def __init__(self, starting: Callable[[], object] = lambda: None):
+        self.starting = starting
+        """Called before the command runs, when its line is understood."""
 
     @property
     def caller(self) -> str | None:

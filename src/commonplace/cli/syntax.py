@@ -36,7 +36,8 @@ ALIASES = {"add": "write", "ls": "list", "show": "read", "rm": "delete remove de
 """Other names of commands: of the first of these the group has."""
 _MEANT = {
     "cat": "read", "create": "write", "find": "search", "forget": "delete", "get": "read", "grep": "search",
-    "history": "log", "new": "write", "remember": "write", "revert": "undo", "start": "serve",
+    "history": "log", "new": "write", "remember": "write", "remove": "delete", "revert": "undo", "save": "write",
+    "setup": "install", "start": "serve", "store": "write", "update": "edit",
 }  # fmt: skip
 """What other programs call our commands: no names of ours, but what is guessed."""
 _TAKES_PLACE = ("--path", "--input", "--output")
@@ -244,6 +245,7 @@ class Command(_Documented):
             "".join(each for each in given if isinstance(each, str)).encode()
         except UnicodeEncodeError:  # bytes that are not UTF-8 arrive as lone surrogates
             raise Failure("an argument is not valid UTF-8 text") from None
+        invocation.starting()
         return ctx.invoke(self.callback, invocation, *options.pop("words"), **options)
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
@@ -383,7 +385,8 @@ def usage_hint(error: click.UsageError) -> str:
     guesses: Sequence[str] = error.guesses if isinstance(error, Usage) else ()
     if isinstance(error, click.NoSuchOption):
         flags = (name for each in error.ctx.command.params if isinstance(each, click.Option) for name in each.opts)
-        guesses = near(error.option_name, [name for name in flags if name.startswith("--")])
+        names = [name.removeprefix("--") for name in flags if name.startswith("--")]
+        guesses = [f"--{name}" for name in near(error.option_name.lstrip("-"), names)]
     return hint + (f"\nDid you mean {' or '.join(dict.fromkeys(guesses))}?" if guesses else "")
 
 

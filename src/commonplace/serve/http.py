@@ -100,8 +100,8 @@ class Place:
         try:
             family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
             return socket.create_server((self.host, self.port), family=family, backlog=1024)
-        except (OSError, OverflowError) as error:
-            why = getattr(error, "strerror", None) or str(error)
+        except OSError as error:
+            why = str(error.strerror).partition(" (while")[0]  # Python adds the address as a tuple
             refused = StorageError(f"{self.host}:{self.port}", why)
             refused.args = (f"cannot listen on {self.host}:{self.port}: {why}. Choose another address with --http.",)
             raise refused from None

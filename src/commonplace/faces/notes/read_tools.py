@@ -311,8 +311,8 @@ def build_context(memory: Memory, args: Arguments) -> Reply:
         if sum(replies.lengths(entries, blocks, args["as_json"])) > replies.ROOM:
             break  # the rest goes to the next pages
         room = (args.get("max_tokens") or _CONTEXT_TOKENS) * 4
-        body, checksum = replies.body_of(memory, info, is_listed="*" in url)
-        shown = partial(_with_context, memory, info, body, checksum, depth, since, most, args["as_json"], room)
+        is_listed, as_json = "*" in url, args["as_json"]
+        shown = partial(_with_context, memory, info, is_listed, depth, since, most, as_json, room)
         entry, block = memory.at_once(shown)
         entries.append(entry)
         blocks.append(block)
@@ -325,18 +325,12 @@ def build_context(memory: Memory, args: Arguments) -> Reply:
 
 
 def _with_context(
-    memory: Memory,
-    info: NoteInfo,
-    body: str,
-    checksum: str,
-    depth: int,
-    since: datetime | None,
-    most: int,
-    as_json: bool,
+    memory: Memory, info: NoteInfo, is_listed: bool, depth: int, since: datetime | None, most: int, as_json: bool,
     room: int,
-) -> tuple[dict[str, Any], str]:
+) -> tuple[dict[str, Any], str]:  # fmt: skip
     """A note's entry in the data and its block of text; long lists are cut in both alike. Of the note's text stands
     what fits into `room` characters, of each related note the first line of its text, no heading if there is more."""
+    body, checksum = replies.body_of(memory, info, is_listed=is_listed)
     found = memory.context(info, depth=depth, since=since, limit=most)
     parts = {
         "observations": [_observation(each) for each in found.observations],

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from commonplace import Query
+from commonplace import Draft, Query
 from commonplace.clients.hook import answer
 from commonplace.clients.hook_events import event_of
 
@@ -24,6 +24,21 @@ def test_what_a_few_words_ask_to_remember_is_in_the_inbox(memory, prompt, kept):
     assert kept in json.loads(said(memory, prompt))["hookSpecificOutput"]["additionalContext"]
     [note] = memory.list(Query(projects=("categories",)))[0]
     assert memory.read(note).content.strip() == kept
+
+
+@pytest.mark.parametrize(
+    ("text", "prompt", "is_told"),
+    [
+        ("数据库在法兰克福的机房", "数据库在法兰克福吗", True),
+        ("データベースは大阪にあります", "データベースは大阪？", True),
+        ("数据库在法兰克福的机房", "法兰克福", False),
+        ("The database is in Osaka", "database in Osaka?", False),
+    ],
+)
+def test_a_sentence_without_blanks_is_long_enough_with_fewer_characters(memory, text, prompt, is_told):
+    memory.write(Draft(text, project="categories", category="knowledge"))
+    told = json.loads(said(memory, prompt) or "{}")
+    assert (text in str(told)) is is_told
 
 
 @pytest.mark.parametrize(

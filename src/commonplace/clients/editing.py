@@ -111,6 +111,11 @@ class Document(NamedTuple):
         at = None if node is None or missing else self.position(node, name)
         return None if node is None or at is None else (node, at)
 
+    def find(self, path: Sequence[str], name: Name) -> Any:
+        """The value of a member, None when there is none."""
+        found = self.place(path, name)
+        return None if found is None else self.value(found[0].items[found[1]].node)
+
 
 def newline(text: str) -> str:
     """How the lines of `text` end. Raises Unsure for ends that programs read differently."""

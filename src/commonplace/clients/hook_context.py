@@ -15,7 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
-from commonplace.clients.hook_events import HookEvent
+from commonplace.clients.hook_events import HookEvent, is_long_enough
 from commonplace.clock import parse_stamp, stamp
 from commonplace.engine import Memory
 from commonplace.engine.memory_rows import contents
@@ -124,7 +124,7 @@ def for_prompt(memory: Memory, event: HookEvent, session: SessionFile, said: str
     text = own_words(event.prompt)[:_QUERY]
     hits: list[Hit] = []
     shown = ""
-    if len(text) >= _QUERY // 20 and not session.is_full:
+    if is_long_enough(text) and not session.is_full:
         hits, shown = memory.recall(text, least=FLOOR, max_tokens=PROMPT_TOKENS - 120, known=session.notes)
     lines = _harmless(shown).splitlines()
     room = PROMPT_TOKENS - tokens_in(_fenced(said)) - 2

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 START, PROMPT, CHECKPOINT, END = "start", "prompt", "checkpoint", "end"
 PROMPT_CHARACTERS = 20
-"""Shorter prompts ask memory nothing; they may ask to remember something."""
+"""Shorter prompts ask memory nothing; they may ask to remember something. A CJK character counts four."""
 _REMEMBER = ("remember", "记住")
 
 _TEXT, _ANSWER, _NAME = 20_000, 4_000, 500
@@ -110,9 +110,18 @@ def event_of(client: str, data: bytes, environ: Mapping[str, str], name: str = "
         _text(payload, "last_assistant_message", _ANSWER),
     )  # fmt: skip
     text = event.prompt.strip()  # of a person, and a sentence: no command of the client's, and long enough
-    is_sentence = len(text) >= PROMPT_CHARACTERS or any(each in text.lower() for each in _REMEMBER)
+    is_sentence = is_long_enough(text) or any(each in text.lower() for each in _REMEMBER)
     is_asking = event.source in ("", "user") and is_sentence and text[0] not in "/!"
     return event if kind != PROMPT or is_asking else None
+
+
+def is_long_enough(text: str) -> bool:
+    """Whether memory is asked about a prompt of these words."""
+    if len(text) >= PROMPT_CHARACTERS or text.isascii():
+        return len(text) >= PROMPT_CHARACTERS
+    from commonplace.text.tokens import is_cjk  # 5 ms, which most prompts need not take
+
+    return len(text) + 3 * sum(map(is_cjk, text)) >= PROMPT_CHARACTERS
 
 
 def _text(payload: Mapping[str, Any], key: str, most: int) -> str:

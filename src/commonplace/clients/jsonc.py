@@ -20,9 +20,7 @@ class JsonEditor(Editor):
     """See Editor. The hint of `put` names the containers it made, which go again when nothing else is in them."""
 
     def find(self, text: str, path: Sequence[str], name: Name) -> Any:
-        read = _read(text)
-        found = read.place(path, name)
-        return None if found is None else read.value(found[0].items[found[1]].node)
+        return _read(text).find(path, name)
 
     def put(self, text: str, path: Sequence[str], name: Name, value: Any) -> tuple[str, Hint]:
         read, end = _read(text), newline(text)

@@ -37,6 +37,7 @@ from commonplace.engine.entries import Entry, NoteEntries, whole_milliseconds
 from commonplace.errors import InvalidInput
 from commonplace.note.model import KV_PROJECT
 from commonplace.query import Query
+from commonplace.text.unicode import is_valid_unicode
 
 _TTL = "ttl_minutes"  # header key: how long an entry lives after it was written or read
 _ORDER = {"$gt": operator.gt, "$gte": operator.ge, "$lt": operator.lt, "$lte": operator.le}
@@ -162,7 +163,7 @@ def _split(namespace: str) -> tuple[str, ...]:
 def _text(value: dict[str, Any]) -> str:
     try:
         text = json.dumps(dict(value), ensure_ascii=False, indent=1)
-        return text if text.isascii() or text.encode("utf-8", "ignore").decode() == text else json.dumps(value)
+        return text if is_valid_unicode(text) else json.dumps(value)
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInput(f"the value of an item must be JSON: {error}") from None
 

@@ -25,6 +25,7 @@ from commonplace.errors import Exists, InvalidInput
 from commonplace.index.rows import NoteInfo
 from commonplace.note.model import TRACE_PROJECT, Draft
 from commonplace.query import Query
+from commonplace.text.unicode import is_valid_unicode
 
 _OPENING, _CLOSING = "```jsonl\n", "\n```"
 _TRIES = 20
@@ -103,7 +104,7 @@ class CommonplaceSession(SessionABC):
             lines = [json.dumps(each, ensure_ascii=False) for each in items]
         except (TypeError, ValueError) as error:
             raise InvalidInput(f"an item of session {self.session_id} is no JSON: {error}") from None
-        if any(line.encode("utf-8", "ignore").decode() != line for line in lines):  # half of a surrogate pair
+        if not all(map(is_valid_unicode, lines)):  # half of a surrogate pair
             lines = [json.dumps(each) for each in items]
         text = _OPENING + "\n".join(lines) + _CLOSING
         return Draft(text, TRACE_PROJECT, folder=self._folder, title=title, type="transcript",

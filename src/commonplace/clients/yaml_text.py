@@ -14,9 +14,7 @@ class YamlEditor(Editor):
     goes too."""
 
     def find(self, text: str, path: Sequence[str], name: Name) -> Any:
-        read = _read(text.removeprefix(BOM))
-        found = read.place(path, name)
-        return None if found is None else read.value(found[0].items[found[1]].node)
+        return _read(text.removeprefix(BOM)).find(path, name)
 
     def put(self, text: str, path: Sequence[str], name: Name, value: Any) -> tuple[str, Hint]:
         (key,), end, start = path, newline(text), BOM if text.startswith(BOM) else ""

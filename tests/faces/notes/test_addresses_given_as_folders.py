@@ -35,3 +35,29 @@ def test_it_is_refused_and_the_path_it_means_is_taken(tools: Tools, tool: str, n
     assert sorted(tools.root().rglob("*")) == before
     tools(tool, **more, **{name: "new"}, project="notes")
     assert [each for each in tools.root().iterdir() if each.name.startswith("new")]
+
+
+@pytest.mark.parametrize(
+    ("tool", "more", "meant"),
+    [
+        ("write_note", {"title": "B", "content": "b", "directory": "notes/new"}, "new/B.md"),
+        ("write_note", {"title": "B", "content": "b", "directory": "Notes"}, "B.md"),
+        ("move_note", {"identifier": "A", "destination_path": "notes/new/"}, "new/A.md"),
+        ("move_note", {"identifier": "plans", "is_directory": True, "destination_path": "notes/old"}, "old"),
+    ],
+)
+def test_a_path_that_repeats_the_project_is_taken_with_a_warning(tools: Tools, tool: str, more: dict, meant: str):
+    reply = tools.call(tool, **more)
+    [warning] = reply.data["warnings"]
+    assert warning.startswith("Paths begin inside project notes, so this is in a folder ")
+    assert reply.text.endswith(f"\nWarning: {warning}")
+    assert f'destination_path="{meant}"' in warning
+    made = reply.data.get("new_path") or reply.data["file_path"]
+    identifier = made if more.get("is_directory") else reply.data.get("permalink", "A")
+    moved = tools("move_note", identifier=identifier, destination_path=meant, is_directory="is_directory" in more)
+    assert (moved["new_path"], moved.get("warnings")) == (meant, None)
+
+
+def test_a_folder_of_the_projects_name_that_has_notes_is_like_any_other(tools: Tools):
+    put(tools.root() / "notes/Own.md", "mine\n")
+    assert "warnings" not in tools("write_note", title="B", content="b", directory="notes")

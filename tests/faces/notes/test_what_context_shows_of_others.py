@@ -71,3 +71,14 @@ def test_an_address_with_a_star_reads_no_note(tools: Tools) -> None:
     assert (memory.find("Start").access_count, memory.find("Spec").access_count) == (0, 0)
     tools.call("build_context", url="Start")
     assert memory.find("Start").access_count == 1
+
+
+@pytest.mark.parametrize("where", [{"url": "memory://*"}, {"url": "plans/*", "project": "vault"}])
+def test_an_address_with_a_star_shows_notes_of_a_missing_folder_as_last_seen(tools: Tools, vault: Path, where) -> None:
+    before = tools.call("build_context", **where)
+    vault.rename(vault.with_name("away"))
+    after = tools.call("build_context", **where)
+    assert "A quiet kestrel" in after.text
+    assert after.data["results"] == before.data["results"]
+    warning = "The folder of project vault is missing; its notes are as last seen."
+    assert after.text == f"{before.text}\n\nWarning: {warning}"

@@ -24,19 +24,11 @@ _SOFT_CODES = ("invalid", "timeframe")
 _FIRST = 50  # hits looked at for a context before all of them are
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One tool call asked for."""
-
-    name: str
-    params: dict[str, Any]
-
-
 @dataclass(slots=True)
 class Batch:
-    """What a client sent: calls (None = it names none) and the query of the context."""
+    """What a client sent: calls `{"name", "params"}` (None = it names none) and the query of the context."""
 
-    calls: list[Call] | None = None
+    calls: list[dict[str, Any]] | None = None
     prompt: str | None = None
 
 
@@ -95,18 +87,17 @@ class Session:
         """Run one tool. Errors are replies, also for a tool there is not."""
         return call_tool(self.registry, self.memory, name, {} if params is None else params)
 
-    def run(self, calls: Iterable[Mapping[str, Any] | Call]) -> list[dict[str, Any]]:
+    def run(self, calls: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """Run calls `{"name", "params"}` in order; each comes back with its `result`. A hard error (no such memory or
         tool, a call a hook blocked, a disk that refuses) ends the batch: its call is the last one, with `error` in
         place of `result`. Raises InvalidInput, before anything is run, for what is no call."""
-        planned = [each if isinstance(each, Call) else _read_call(each, at) for at, each in enumerate(calls, 1)]
+        planned = _read_calls(calls)
         done: list[dict[str, Any]] = []
         with self.registry.hooks.session():
             for each in planned:
-                reply = self.call(each.name, each.params)
+                reply = self.call(each["name"], each["params"])
                 is_over = ends_batch(reply)
-                result = {"error": reply.text} if is_over else {"result": result_data(reply)}
-                done.append({"name": each.name, "params": each.params, **result})
+                done.append(each | ({"error": reply.text} if is_over else {"result": result_data(reply)}))
                 if is_over:
                     break
         return done
@@ -143,16 +134,17 @@ def read_batch(data: bytes | str) -> Batch:
         raise InvalidInput("parse tool calls: prompt must be a string")
     if calls is not None and not isinstance(calls, list):
         raise InvalidInput("parse tool calls: tool_calls must be an array")
-    planned = None if calls is None else [_read_call(each, at) for at, each in enumerate(calls, 1)]
-    return Batch(planned, prompt or None)
+    return Batch(None if calls is None else _read_calls(calls), prompt or None)
 
 
-def _read_call(each: Any, number: int) -> Call:
-    if isinstance(each, Mapping):
-        name, params = each.get("name", ""), each.get("params")
-        if isinstance(name, str) and (params is None or isinstance(params, dict)):
-            return Call(name, params or {})
-    raise InvalidInput(f'parse tool calls: call {number} is not of the form {{"name": TEXT, "params": OBJECT}}')
+def _read_calls(calls: Iterable[Any]) -> list[dict[str, Any]]:
+    planned = []
+    for number, each in enumerate(calls, 1):
+        name, params = (each.get("name", ""), each.get("params")) if isinstance(each, Mapping) else (None, None)
+        if not isinstance(name, str) or not (params is None or isinstance(params, dict)):
+            raise InvalidInput(f'parse tool calls: call {number} is not of the form {{"name": TEXT, "params": OBJECT}}')
+        planned.append({"name": name, "params": params or {}})
+    return planned
 
 
 def parse_json(data: bytes | str) -> Any:

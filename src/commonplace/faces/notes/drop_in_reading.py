@@ -174,7 +174,7 @@ def entity_row(memory: Memory, hit: Hit) -> dict[str, Any]:
     """A note as a search finds it."""
     note = hit.note
     row = {"title": note.title, "type": "entity", "permalink": note.permalink, "matched_chunk": hit.passage}
-    row |= _found_in(hit) | {"content": body_of(memory, note)[:1000]}
+    row |= _found_in(hit) | {"content": body_of(memory, note)[0][:1000]}
     return row | {"metadata": {"note_type": note.type, "tags": list(note.tags)}}
 
 
@@ -298,7 +298,7 @@ def _context_entry(
         return {"primary_result": primary, "related_results": related}
     facts = [{"type": "observation", "category": each.category or "note", "content": each.content, **place}
              for each in known.observations]  # fmt: skip
-    primary["content"] = body_of(memory, info)
+    primary["content"] = body_of(memory, info)[0]
     return {"primary_result": primary, "observations": facts, "related_results": related}
 
 

@@ -311,8 +311,8 @@ def build_context(memory: Memory, args: Arguments) -> Reply:
         if sum(replies.lengths(entries, blocks, args["as_json"])) > replies.ROOM:
             break  # the rest goes to the next pages
         room = (args.get("max_tokens") or _CONTEXT_TOKENS) * 4
-        note = memory.read(info, count="*" not in url)  # a list is no reading
-        shown = partial(_with_context, memory, info, note, depth, since, most, args["as_json"], room)
+        is_listed, as_json = "*" in url, args["as_json"]
+        shown = partial(_with_context, memory, info, is_listed, depth, since, most, as_json, room)
         entry, block = memory.at_once(shown)
         entries.append(entry)
         blocks.append(block)
@@ -325,10 +325,12 @@ def build_context(memory: Memory, args: Arguments) -> Reply:
 
 
 def _with_context(
-    memory: Memory, info: NoteInfo, note: Note, depth: int, since: datetime | None, most: int, as_json: bool, room: int
-) -> tuple[dict[str, Any], str]:
+    memory: Memory, info: NoteInfo, is_listed: bool, depth: int, since: datetime | None, most: int, as_json: bool,
+    room: int,
+) -> tuple[dict[str, Any], str]:  # fmt: skip
     """A note's entry in the data and its block of text; long lists are cut in both alike. Of the note's text stands
     what fits into `room` characters, of each related note the first line of its text, no heading if there is more."""
+    body, checksum = replies.body_of(memory, info, is_listed=is_listed)
     found = memory.context(info, depth=depth, since=since, limit=most)
     parts = {
         "observations": [_observation(each) for each in found.observations],
@@ -336,19 +338,19 @@ def _with_context(
         "related_results": [_related(memory, each) for each in found.reached],
     }
     valid = _validity(memory.validity_marks([info]), info)
-    body, most = note.text[note.body_at :].strip("\r\n"), max(min(room, replies.ROOM // 2), 0)
+    most = max(min(room, replies.ROOM // 2), 0)
     content = body if len(body) <= most else body[:most].rstrip() + " …"
     taken = len(json.dumps(content, ensure_ascii=False)) if as_json else len(content) + 3 * content.count("\n")
     counts = _shares(
         [replies.lengths([data for data, _ in part], [row for _, row in part], as_json) for part in parts.values()],
         taken,
     )
-    entry: dict[str, Any] = {"primary_result": note_data(found.note) | valid | {"checksum": note.checksum}}
+    entry: dict[str, Any] = {"primary_result": note_data(found.note) | valid | {"checksum": checksum}}
     entry["content"], entry["truncated"] = content, len(body) > most
     head = (
         f"# {short(info.title)} ({address(info)}), {short(info.type)}, changed {day(memory, info.changed)}{mark(info)}"
     )
-    block = [", ".join([head, *valid.values(), f"checksum {note.checksum}"])]
+    block = [", ".join([head, *valid.values(), f"checksum {checksum}"])]
     block += [f"  {line}" for line in content.splitlines()]  # no line of it can pass for one of the reply
     block += ["[the text is longer: read_note shows it]"] if len(body) > most else []
     more: dict[str, int] = {}

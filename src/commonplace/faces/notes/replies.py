@@ -10,11 +10,12 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from commonplace.clock import parse_stamp, stamp
-from commonplace.errors import CommonplaceError, InvalidInput, OutsideError, ProjectNotFound
+from commonplace.errors import CannotRead, CommonplaceError, InvalidInput, OutsideError, ProjectNotFound
 from commonplace.faces.arguments import Arguments
 from commonplace.faces.reply import Reply, error_reply
 from commonplace.faces.tool import Run
 from commonplace.index.rows import NoteInfo
+from commonplace.note.frontmatter import split
 from commonplace.note.model import Note
 from commonplace.text.neutral import flat
 
@@ -128,10 +129,17 @@ def mark(note: Note | NoteInfo) -> str:
     return f", suspicious: {', '.join(note.suspicious)}" if note.suspicious else ""
 
 
-def body_of(memory: Memory, info: NoteInfo) -> str:
-    """The note's text below its frontmatter, as it is on disk now; no access is counted."""
-    note = memory.read(info, count=False)
-    return note.text[note.body_at :].strip("\r\n")
+def body_of(memory: Memory, info: NoteInfo, *, is_listed: bool = True) -> tuple[str, str]:
+    """The note's text below its frontmatter, as it is on disk now, and its checksum. In a list no access is counted,
+    and what cannot be read is as it was last seen."""
+    try:
+        note = memory.read(info, count=not is_listed)
+    except CannotRead:
+        if not is_listed:
+            raise
+        text = memory.text_of(info)
+        return text[split(text).body_at :].strip("\r\n"), info.checksum
+    return note.text[note.body_at :].strip("\r\n"), note.checksum
 
 
 def address(note: Note | NoteInfo) -> str:

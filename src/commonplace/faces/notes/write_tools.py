@@ -51,7 +51,7 @@ def write_note(memory: Memory, args: Arguments) -> Reply:
     observations = dict(Counter(spelled.setdefault(name.casefold(), name) for name in written).most_common())
     resolved = {"resolved": states["resolved"], "unresolved": states.total() - states["resolved"]}
     data = {"action": action, **note_data(note), "checksum": note.checksum, "observations": observations}
-    data |= {"relations": resolved, "tags": list(note.tags)}
+    data |= {"relations": resolved, "tags": list(note.tags)} | _warned(memory, note.project, note.path)
     counts = ", ".join(f"{name or 'without category'} {count}" for name, count in observations.items())
     relations = ", ".join(f"{states[state]} {words}" for state, words in _STATES.items() if states[state])
     shown = {"observations": short(counts, 1000), "relations": relations, "tags": short(", ".join(note.tags), 1000)}
@@ -62,6 +62,19 @@ def write_note(memory: Memory, args: Arguments) -> Reply:
 def _changed(action: str, note: Note, detail: str = "") -> list[str]:
     where = {"project": note.project, "file_path": note.path, "permalink": note.permalink, "checksum": note.checksum}
     return [f"# {action.capitalize()} note{detail}", *(f"{name}: {flat(value)}" for name, value in where.items())]
+
+
+def _warned(memory: Memory, project: str, path: str, notes: int = 1) -> dict[str, Any]:
+    """What the data of a call that put so many `notes` at `path` says besides, where they are all that is in a folder
+    with the project's name: addresses begin with that, paths do not."""
+    folder, _, rest = path.partition("/")
+    if folder.casefold() != project.casefold() or not rest:
+        return {}
+    known = memory.directory(project, glob=folder, limit=0).entries
+    if not any(each.path == folder and each.notes == notes for each in known):
+        return {}
+    warning = f"Paths begin inside project {project}, so this is in a folder {folder} of it. If you meant {short(rest)}"
+    return {"warnings": [f'{warning}, call move_note with destination_path="{short(rest)}".']}
 
 
 def _path(args: Arguments, name: str) -> str:
@@ -165,6 +178,7 @@ def move_note(memory: Memory, args: Arguments) -> Reply:
         raise Exists(error.path) from None  # here it is the destination, whatever lies there
     paths = {"old_path": moved.old_path, "new_path": moved.new_path}
     data = {"action": "moved", "project": moved.project, **paths, "notes": moved.notes, "broken_links": moved.broken}
+    data |= _warned(memory, moved.project, moved.new_path, moved.notes)
     permalink = "" if is_folder else memory.find_ref((moved.project, moved.new_path)).permalink
     text = lines(
         f"# Moved {'folder' if is_folder else 'note'}",

@@ -37,12 +37,12 @@ demo: .venv/ready
 	@$(BIN)/python -m compileall -q src && $(BIN)/python samples/demo.py
 
 test: .venv/ready
-	@$(BIN)/python -m pytest -q -n auto
+	@$(BIN)/python -m pytest -q -n auto --dist worksteal
 
 # What runs in one process: no servers, no commands, no kills, none of the contracts' transports.
 FAST := bench cli contract crash requirements serve sessions
 test-fast: .venv/ready
-	@$(BIN)/python -m pytest -q -n auto -m 'not slow' $(addprefix --ignore=tests/,$(FAST))
+	@$(BIN)/python -m pytest -q -n auto --dist worksteal -m 'not slow' $(addprefix --ignore=tests/,$(FAST))
 
 lint: .venv/ready
 	@$(BIN)/ruff check src tests bench samples tools

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import json
 import os
+import shutil
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,9 +23,14 @@ settings.register_profile("ours", deadline=None, print_blob=True, derandomize=no
 settings.load_profile("ours")
 
 
+sys.dont_write_bytecode = False  # to rewrite the asserts of all files anew takes each worker 10 s
 os.environ["MEMORY_SEMANTIC"] = "off"  # whether or not a model is installed here; processes we start inherit it
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # pytest runs in the background of a script
     signal.signal(signal.SIGINT, signal.default_int_handler)  # programs that tests stop by it would inherit that
+
+
+MEMORY = Path("/dev/shm")
+"""Where temporary folders are if it is there and has 2 GB left: tests wait for a disk a fifth of their time."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -34,6 +41,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("basetemp") is None and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > 2 * 10**9:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
     works = hasattr(config, "workerinput") or not getattr(config.option, "numprocesses", None)
     if config.getoption("--home-kind") == "postgres" and works:
         _keep_homes_in_postgres(config)
@@ -42,6 +51,17 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers", "promise(id, ...): the promises of tests/requirements/promises.toml a test keeps"
     )
     config.addinivalue_line("markers", "folder_home(reason): left out with --home-kind=postgres, for this reason")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Spare the garbage collector, each time it looks, all that the collection of tests makes: it stays."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -16,6 +16,7 @@ from commonplace import Draft, open_memory
 from commonplace.engine.doctor import examine as doctor
 from commonplace.engine.engine import Engine
 from commonplace.errors import InvalidInput
+from commonplace.index import writer
 from commonplace.note.edit import Append, Prepend, Rewrite
 from commonplace.query import Query
 from crash.mortal import ENVIRONMENT
@@ -226,14 +227,19 @@ def test_of_an_enormous_note_a_part_of_the_structure_and_every_word_is_indexed(
 
 @pytest.mark.slow
 @pytest.mark.promise("issue-long-texts")
-def test_a_note_of_hundreds_of_thousands_of_different_words_is_searched_up_to_them_and_says_so(tmp_path: Path) -> None:
+def test_a_note_of_too_many_different_words_is_searched_up_to_them_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     chance, home = Random(5), tmp_path / "home"
-    for name, words in (
-        ("han", "".join(chr(chance.randrange(0x4E00, 0x9FA0)) for _ in range(300_000))),
-        ("hex", " ".join(f"{chance.getrandbits(32):x}" for _ in range(400_000))),
+    words, pairs = writer.WORDS // 3, writer.PAIRS // 3  # with the bounds as they are it takes 7 s
+    monkeypatch.setattr(writer, "WORDS", words)
+    monkeypatch.setattr(writer, "PAIRS", pairs)
+    for name, text in (
+        ("han", "".join(chr(chance.randrange(0x4E00, 0x9FA0)) for _ in range(2 * pairs))),
+        ("hex", " ".join(f"{chance.getrandbits(32):x}" for _ in range(words + words // 2))),
         ("same", "每天早上 the same words " * 20_000),
     ):
-        _put(home / f"notes/{name}/big.md", f"firstword of {name}\n{words}\n\nlastword of {name}\n")
+        _put(home / f"notes/{name}/big.md", f"firstword of {name}\n{text}\n\nlastword of {name}\n")
     with open_memory(home, watch=False) as memory:
         assert memory.search("firstword").total == 3
         assert [hit.note.path for hit in memory.search("lastword")] == ["same/big.md"]

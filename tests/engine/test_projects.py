@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import sys
 import threading
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
 from commonplace import errors, open_memory
+
+
+@pytest.fixture
+def tmp_path():
+    """On the disk: no agent is given a folder below /dev, where those of tests may be."""
+    with TemporaryDirectory() as folder:
+        yield Path(folder)
 
 
 @pytest.fixture

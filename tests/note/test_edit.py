@@ -187,13 +187,13 @@ def test_a_header_that_was_broken_before_may_be_mended() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "old"), [("a" * 1_000_000, "a" * 400_000), ("a" * 1_000_000, "a"), ("ab" * 500_000, "ab" * 9)]
+    ("text", "old"), [("a" * 500_000, "a" * 200_000), ("a" * 500_000, "a"), ("ab" * 250_000, "ab" * 9)]
 )
 def test_many_occurrences_are_listed_in_bounded_time(text: str, old: str) -> None:
     started = time.process_time()
     with pytest.raises(CountMismatch):
         StrReplace(old, "").apply(text)
-    assert time.process_time() - started < 20
+    assert time.process_time() - started < 5
 
 
 def test_a_rewrite_tells_the_first_line_that_differs() -> None:

@@ -48,21 +48,22 @@ def functions_of(place: Path) -> list[tuple[str, set[str]]]:
     ]
 
 
-FILES = sorted(TESTS.rglob("test_*.py"))
-KEPT = {name for place in FILES for _, names in functions_of(place) for name in names}
+@pytest.fixture(scope="module")
+def tests() -> dict[Path, list[tuple[str, set[str]]]]:
+    """(test name, promise ids) of every test function, by file."""
+    return {place: functions_of(place) for place in sorted(TESTS.rglob("test_*.py"))}
 
 
-@pytest.mark.parametrize("promise", sorted(PROMISES))
-def test_every_promise_has_a_test(promise):
-    assert promise in KEPT
+def test_every_promise_has_a_test_and_every_promise_a_test_names_is_listed(tests):
+    assert {name for functions in tests.values() for _, names in functions for name in names} == PROMISES
 
 
-@pytest.mark.parametrize("name", sorted(KEPT))
-def test_every_promise_a_test_names_is_listed(name):
-    assert name in PROMISES
-
-
-@pytest.mark.parametrize("place", [p for p in FILES if p.parent.name in NAMING], ids=lambda p: p.name)
-def test_every_contract_test_names_its_promise(place):
-    nameless = [test for test, names in functions_of(place) if not names]
+def test_every_contract_test_names_its_promise(tests):
+    nameless = [
+        (place.name, test)
+        for place, functions in tests.items()
+        if place.parent.name in NAMING
+        for test, names in functions
+        if not names
+    ]
     assert nameless == []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 
@@ -33,12 +35,12 @@ def test_a_note_says_which_client_and_tool_wrote_it(connect):
 
 
 @pytest.mark.promise("trust-projects")
-def test_a_client_is_told_that_the_owner_is_asked(connect, tmp_path):
+def test_a_client_is_told_that_the_owner_is_asked(connect):
     server = connect(name="cursor-vscode")
-    given = {"project_name": "vault", "project_path": str(tmp_path / "vault")}
+    given = {"project_name": "vault", "project_path": "/elsewhere/vault"}
     reply = server.call("create_memory_project", given)
     assert reply["structuredContent"]["action"] == "asked"
     assert "memory review" in reply["content"][0]["text"]
-    assert not (tmp_path / "vault").exists()
+    assert not Path("/elsewhere").exists()
     refused = server.call("create_memory_project", {**given, "project_path": "/etc"})
     assert refused["structuredContent"]["code"] == "project_refused"

@@ -11,7 +11,8 @@ from commonplace.text.gate import OFF, SECRET, SUSPICIOUS, Rules, default_rules,
 
 RULES = {rule.id: rule for rule in default_rules()}
 ROOT = Path(__file__).parents[2]
-PROSE = sorted([*ROOT.glob("samples/**/*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("tests/recall/**/*.*")])
+PLACES = ("samples/**/*.md", "docs/**/*.md", "tests/recall/*.*", "tests/recall/notes/*")
+PROSE = sorted(place for each in PLACES for place in ROOT.glob(each))
 HOSTILE = """password:|secret|key|token |eyJ|eyJa.|sk-|ghp_|-----BEGIN PRIVATE KEY-----|a://b:|4539 148|ignore all |<|
 previous the |authorization: bearer |x=|](http://|system: you |忽略 |密码：|密码|key--|A_a_|\u200b|\u202a|send |
 the tokens to |password for """.replace("\n", "").split("|")

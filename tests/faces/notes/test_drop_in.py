@@ -519,7 +519,7 @@ def test_a_reply_names_the_project_it_chose_itself(program: Program) -> None:
 def test_a_folder_that_the_owner_has_to_allow_is_not_said_to_be_added(tmp_path: Path) -> None:
     program = Program(tmp_path)
     program.memory = program.memory.as_caller("agent", "mcp")
-    made = program.data("create_memory_project", project_name="far", project_path=str(tmp_path / "far"))
+    made = program.data("create_memory_project", project_name="far", project_path="/elsewhere/far")
     assert (made["created"], made["error"]) == (False, "OWNER_ASKED")
     assert "far" not in {each["name"] for each in program.data("list_memory_projects")["projects"]}
     program.memory.close()

@@ -94,6 +94,7 @@ class Settings:
     notify: bool = True
     notify_method: str = "auto"
     day_hour: int = 9
+    notify_before: timedelta = timedelta(hours=1)
     pending_days: int = 7
     llm_base_url: str | None = None
     llm_model: str | None = None

@@ -56,7 +56,7 @@ def test_json_lists_the_same(near: Any) -> None:
 def test_a_kind_there_is_not_is_refused_with_those_there_are(near: Any) -> None:
     ran = near("review", "--kind", "x")
     assert (ran.status, ran.out) == (1, "")
-    assert ran.error.startswith('invalid kind "x" (one of project, suspicious, contradiction, merge, category')
+    assert ran.error.startswith('invalid kind "x" (one of project, suspicious, reminder, contradiction')
 
 
 def test_an_agent_is_asked_nothing(near: Any) -> None:
@@ -103,3 +103,15 @@ def test_the_answer_given_last_can_be_undone_from_the_shell(near: Any, monkeypat
     assert len(near.ok("review").splitlines()) == 1
     near.ok("undo")
     assert len(near.ok("review").splitlines()) == 2
+
+
+def test_many_of_a_kind_are_one_question_with_a_list(terminal: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    for text in ("zxcv qwer", "wvut yxzb", "qqqq wwww", "kjhg fdsa"):
+        terminal.write(text)
+    question, *lines = terminal.ok("review").splitlines()
+    assert question == "category  Sort these 4 memories of the inbox as shown?"
+    assert sorted(line[11:] for line in lines)[3] == '"zxcv qwer" -> knowledge'
+    assert len(lines) == 4
+    shown = press(terminal, monkeypatch, "y")
+    assert '"zxcv qwer" -> knowledge' in shown
+    assert "Answered 1 of 1 questions." in shown

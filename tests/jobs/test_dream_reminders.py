@@ -12,6 +12,7 @@ from commonplace.engine import open_memory
 from commonplace.engine.memory_rows import content_of
 from commonplace.index.rows import NoteInfo
 from commonplace.jobs import dream, lifecycle
+from commonplace.jobs.reminders import notify, snooze
 from jobs.homes import MOMENT, ONE, TWO, Home, further
 
 
@@ -166,3 +167,70 @@ def test_the_configuration_says_when_a_day_begins_and_where(tmp_path: Path) -> N
         deep(home)
         (made,) = reminders(home)
         assert (made.header["due_at"], made.header["all_day"]) == ("2026-05-20T00:00:00Z", True)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "made"),
+    [
+        ("Dentist on 9 June at 10:00", "The user has a dentist appointment on June 9th at 10am", 1),
+        ("Flight to Lisbon LX2080 on 12 June at 07:15", "Flight LX2080 to Lisbon leaves 2026-06-12 07:15", 1),
+        ("下周三下午3点和王总开会", "用户下周三15点与王总开会", 1),
+        ("Tax return is due on 31 July 2026", "User must file the tax return by 31 July", 1),
+        ("Dentist for Tom on 9 June at 10:00", "Dentist for Lea on 9 June at 10:00", 2),
+        ("Send the report to Ben by 3 June", "Send the report to Anna by 3 June", 2),
+        ("Dentist on 9 June at 10:00", "Dentist on 10 June at 10:00", 2),
+    ],
+)
+def test_an_appointment_noted_twice_makes_one_reminder(home: Home, one: str, other: str, made: int) -> None:
+    home.put(ONE, one, "date")
+    home.put(TWO, other, "date")
+    assert len(deep(home)["reminders"]) == made
+    assert deep(home)["reminders"] == []
+    if made == 1:
+        home.memory.delete(reminders(home)[0].id)
+        assert deep(home)["reminders"] == []
+
+
+def test_what_the_owner_asked_to_be_reminded_of_is_not_made_again_of_a_text(home: Home) -> None:
+    home.write("dentist on 9 June at 10:00", "reminders")
+    home.write("My dentist appointment is on 9 June at 10:00", "date")
+    assert deep(home)["reminders"] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "due", "rule"),
+    [
+        ("Anna's birthday is 12 May", "2026-05-12T09:00:00Z", "BYMONTH=5;BYMONTHDAY=12"),
+        ("Dad's birthday: 3 March 1951", "2027-03-03T09:00:00Z", "BYMONTH=3;BYMONTHDAY=3"),
+        ("安娜的生日：1984年5月12日", "2026-05-12T09:00:00Z", "BYMONTH=5;BYMONTHDAY=12"),
+        ("Our wedding anniversary is on the 3rd of June", "2026-06-03T09:00:00Z", "BYMONTH=6;BYMONTHDAY=3"),
+        ("Leo's birthday is 29 February 2012", "2027-02-28T09:00:00Z", "BYMONTH=2;BYMONTHDAY=-1"),
+        ("Anna's birthday party is on 12 May", "2026-05-12T09:00:00Z", None),
+        ("Anna's birthday is tomorrow", "2026-05-07T09:00:00Z", None),
+    ],
+)
+def test_a_birthday_is_a_reminder_for_every_year(home: Home, text: str, due: str, rule: str | None) -> None:
+    home.write(text, "people")
+    deep(home)
+    (made,) = reminders(home)
+    expected = rule and f"FREQ=YEARLY;{rule};BYHOUR=9;BYMINUTE=0"
+    assert (made.header["due_at"], made.header.get("repeat")) == (due, expected)
+
+
+@pytest.mark.parametrize(("config", "first"), [("", 9), ("notification:\n  before: 0s\n", 10)])
+def test_an_appointment_fires_an_hour_before_and_what_was_put_off_at_its_time(
+    tmp_path: Path, config: str, first: int
+) -> None:
+    home = Home(tmp_path / "home", f"timezone: UTC\n{config}")
+    with home.memory:
+        home.write("Dentist on 9 June at 10:00", "date")
+        asked = home.write("call Bob on 9 June at 10:00", "reminders")
+        deep(home)
+        (made,) = (each.id for each in reminders(home) if each.id != asked)
+        fired = []
+        for hour in (8, 9, 10, 11, 12):
+            home.now = MOMENT.replace(month=6, day=9, hour=hour)
+            fired += [(hour, each.id) for each in notify(home.memory).notified]
+            if hour == 10:
+                snooze(home.memory, made, "2026-06-09 12:00")
+        assert fired == sorted([(first, made), (10, asked), (12, made)])

@@ -98,5 +98,7 @@ def test_nobody_is_asked_whether_to_archive_what_has_a_reminder_ahead(home: Home
     live(home, "07-14")
     assert [each.text for each in home.memory.review(kind="archive")] == []
     live(home, "08-20")
+    assert home.memory.review(kind="archive") == []
+    home.later(days=365)
     (asked,) = [each.text for each in home.memory.review(kind="archive") if "(date)" in each.text]
     assert asked == 'Archive "The boiler is serviced on 15 July 2026" (date)? It was never read since 2026-05-06'

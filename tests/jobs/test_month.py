@@ -114,7 +114,7 @@ def test_a_month_goes_by_as_the_contract_says_and_twice_the_same(tmp_path, monke
         (20, "classify", "decisions"),
         (20, "link", ""),
         (20, "remind", ""),
-        (23, "fire", "the-zebra-index-broke-adr-042-carol-knows-why"),
+        (22, "fire", "the-zebra-index-broke-adr-042-carol-knows-why"),
         (24, "fire", "water-the-plants-every-monday-at-8am"),
         (31, "decay", "learned-sync-before-the-rename"),
         (31, "decay", "call-bob-tomorrow-at-3pm"),

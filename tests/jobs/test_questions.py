@@ -96,7 +96,10 @@ def test_the_daemon_leaves_what_is_often_read_in_the_inbox_until_its_category_is
 def test_what_the_daemon_archives_by_itself_is_not_asked_about(home: Home) -> None:
     home.memory.as_caller("claude", "mcp").write(Draft("the build took long", project="categories", category="project"))
     mine = home.write("the boiler needs water", "knowledge")
+    home.write("Anna is allergic to peanuts", "people")
     home.later(days=40)
+    assert home.memory.review(kind="archive") == []
+    home.later(days=326)
     assert [each.refs for each in home.memory.review(kind="archive")] == [(mine,)]
 
 
@@ -115,9 +118,9 @@ def test_a_day_without_a_date_is_asked_about_and_what_is_repeated_or_negated_is_
     assert home.memory.review(kind="reminder") == []
 
 
-def test_what_would_decay_is_asked_about(home: Home) -> None:
+def test_what_nobody_read_for_a_year_is_asked_about(home: Home) -> None:
     one = home.write("the boiler needs water", "knowledge")
-    home.later(days=40)
+    home.later(days=366)
     (item,) = home.memory.review()
     assert (item.kind, item.refs) == ("archive", (one,))
     home.memory.decide(item.key, "n")
@@ -143,3 +146,74 @@ def test_what_expires_in_the_inbox_is_unaffected_by_an_answer(home: Home) -> Non
     home.memory.decide(home.memory.review()[0].key, "n")
     home.later(days=8)
     assert len(lifecycle.consolidate(home.memory)[0].actions) == 1
+
+
+SENTENCES = (
+    "the boiler needs water", "garage code is 4471", "mortgage runs until 2031", "bins are green on even weeks",
+    "the good pizza place is Da Remo",
+)  # fmt: skip
+
+
+def year_old(home: Home) -> list[str]:
+    ids = []
+    for text in SENTENCES:
+        ids.append(home.write(text, "knowledge"))
+        home.later(minutes=1)
+    home.later(days=366)
+    return ids
+
+
+@pytest.mark.promise("13.7-review")
+def test_many_of_a_kind_are_one_question_which_one_answer_and_one_undo_settle(home: Home) -> None:
+    ids = year_old(home)
+    (item,) = home.memory.review()
+    assert (item.text, item.refs) == ("Archive these 5 notes nobody read for a year?", tuple(ids))
+    assert item.lines[0] == '"the boiler needs water" (knowledge), 2026-05-06'
+    assert len(home.memory.review(kind="archive")) == 5
+    assert home.memory.decide(item, "y") == item
+    assert (home.ids(), home.memory.review()) == (set(), [])
+    home.memory.undo()
+    assert [each.key for each in home.memory.review()] == [item.key]
+    with pytest.raises(errors.InvalidInput):
+        home.memory.decide(item.key, "1")
+
+
+def test_no_to_many_is_remembered_of_each_and_one_more_is_asked_about_alone(home: Home) -> None:
+    year_old(home)
+    home.memory.decide(home.memory.review()[0].key, "n")
+    more = home.write("the key is with Paula", "knowledge")
+    home.later(days=366)
+    assert [each.refs for each in home.memory.review()] == [(more,)]
+
+
+def test_a_question_about_many_that_are_no_longer_the_same_is_not_answered(home: Home) -> None:
+    ids = year_old(home)
+    (item,) = home.memory.review()
+    home.memory.delete(ids[0])
+    with pytest.raises(errors.NotFound):
+        home.memory.decide(item, "y")
+    assert home.ids() == set(ids[1:])
+
+
+def test_many_without_a_sure_category_are_sorted_by_one_answer_and_teach_nothing(home: Home) -> None:
+    ids = {home.write(text) for text in ("zxcv qwer", "wvut yxzb", "qqqq wwww", "kjhg fdsa")}
+    (item,) = home.memory.review()
+    assert (item.text, {*item.refs}) == ("Sort these 4 memories of the inbox as shown?", ids)
+    assert '"zxcv qwer" -> knowledge' in item.lines
+    home.memory.decide(item, "y")
+    assert {home.category(each) for each in ids} == {"knowledge"}
+    assert not any(SET_BY in home.info(each).header for each in ids)
+    home.memory.undo()
+    home.memory.decide(item.key, "n")
+    assert (home.memory.review(), {home.category(each) for each in ids}) == ([], {"inbox"})
+
+
+def test_nobody_is_asked_to_sort_what_expires_and_what_may_be_worth_keeping_does_not(home: Home) -> None:
+    agent = home.memory.as_caller("claude", "mcp")
+    passing = agent.write(Draft(UNSURE, project="categories")).id
+    kept = agent.write(Draft("User wants commit messages in the imperative", project="categories")).id
+    assert [each.refs for each in home.memory.review()] == [(kept,)]
+    for _ in range(2):
+        home.later(days=8)
+        home.round("dream")
+    assert (home.info(passing).phase, home.info(kept).phase) == ("archived", "inbox")

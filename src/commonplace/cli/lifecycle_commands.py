@@ -260,12 +260,13 @@ _KEYS = "s later, u undo the last answer, q quit"
 
 
 @command("review", keys={"items": _ITEM_KEYS, "more": ()}, example="memory review --limit 5")
-@option("--limit", type=Number(), default=50, help="How many at most; 0 = all.")
-@option("--kind", metavar="KIND", help="Only merge, category, archive or reminder questions, and what else there is.")
+@option("--limit", type=Number(), default=10, help="How many at most; 0 = all.")
+@option("--kind", metavar="KIND", help="Only merge, category, archive or reminder questions, each one by itself.")
 def review(call: Invocation, *, limit: int, kind: Text) -> None:
-    """Answer what upkeep is unsure of: merge? category? archive? reminder?
+    """Answer what upkeep is unsure of: reminder? merge? category? archive?
 
-    On a terminal one question at a time, each answered by a key; elsewhere the list of them.
+    On a terminal one question at a time, each answered by a key; elsewhere the list of them. What nobody answers stays
+    as it is.
     """
     with call.memory() as memory:
         items = memory.review(limit=limit + 1 if limit else 0, kind=kind)
@@ -277,9 +278,18 @@ def review(call: Invocation, *, limit: int, kind: Text) -> None:
              "choices": [{"letter": letter, "label": label} for letter, label in each.choices]}
             for each in shown
         ]  # fmt: skip
-        lines = [f"{each.kind:<9} {' '.join(ref[:8] for ref in each.refs)} {each.text}" for each in shown]
+        lines = []
+        for each in shown:
+            refs = [] if len(each.lines) > 1 else [ref[:8] for ref in each.refs]
+            lines += [" ".join([f"{each.kind:<9}", *refs, each.text]), *_listed(each)]
         last = [f"More: memory review --limit {2 * limit}"] if more else []
         call.answer("\n".join([*lines, *last]) or "Nothing to review.", items=rows, more=more)
+
+
+def _listed(item: ReviewItem) -> list[str]:
+    """What a question about several is about."""
+    pairs = zip(item.refs, item.lines, strict=True) if len(item.lines) > 1 else ()
+    return [f"  {ref[:8]} {line}" for ref, line in pairs]
 
 
 def _ask(memory: Memory, items: list[ReviewItem], *, more: bool) -> None:
@@ -292,7 +302,14 @@ def _ask(memory: Memory, items: list[ReviewItem], *, more: bool) -> None:
         item = items[at]
         choices = [f"  {letter}  {label}" for letter, label in item.choices]
         output.text(
-            "\n".join([f"\n{at + 1} of {len(items)}{'+' if more else ''}  {item.text}", *choices, f"  ({_KEYS})"])
+            "\n".join(
+                [
+                    f"\n{at + 1} of {len(items)}{'+' if more else ''}  {item.text}",
+                    *_listed(item),
+                    *choices,
+                    f"  ({_KEYS})",
+                ]
+            )
         )
         key = click.getchar()
         if key in "q\x03\x04\x1b":

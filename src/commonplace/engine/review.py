@@ -9,7 +9,7 @@ it is not asked again; that, too, is a change `undo` takes back. The folders tha
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import islice
@@ -34,6 +34,8 @@ KEEP = "k"
 _DELETE, _TITLE = "d", 60
 LIMIT = 50
 """Questions `review` returns unless told otherwise."""
+_FEW, _MANY, _ALL = 3, 25, ":all:"
+"""So many questions of a kind are asked one by one; more as one, about so many at most, with this in its key."""
 _ASK = "ask"
 """The verb of an agent's request and of the answer to it."""
 _MOST_REQUESTS = 100
@@ -44,13 +46,26 @@ _MOST_REQUESTS = 100
 class ReviewItem:
     """A question to the owner of the kind `kind`. `key` begins with `kind:` and is the same as long as nothing it is
     about changes. `text` is the question in one line; `refs` are the ids, or other references, of what it is about;
-    `choices` are (letter to press, what it does), the letters neither `s` nor `q` nor `u`."""
+    `choices` are (letter to press, what it does), the letters neither `s` nor `q` nor `u`. `lines` say what it is
+    about where several are asked about as one, a line each."""
 
     key: str
     kind: str
     text: str
     refs: tuple[str, ...]
     choices: tuple[tuple[str, str], ...]
+    lines: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewBatch:
+    """How many questions of one kind are asked as one: the question (`{}`: how many), what the answers `y` and `n` do,
+    and the function of the open Memory that does for all what `y` says, as one change. `n` is each one's own `n`."""
+
+    text: str
+    yes: str
+    no: str
+    apply: Callable[[Any, Sequence[ReviewItem]], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,21 +74,22 @@ class ReviewSource:
 
     `find` yields those there are now, the most pressing first, answered ones included. `apply` does what a choice
     says, and returns whether that changed something, so that the question is gone by itself (and is asked again
-    when the change is undone); on False the answer is written down instead.
+    when the change is undone); on False the answer is written down instead. With a `batch` many are asked as one.
     """
 
     find: Callable[[Any], Iterable[ReviewItem]]
     apply: Callable[[Any, ReviewItem, str], bool]
+    batch: ReviewBatch | None = None
 
 
 SOURCES = {
     "project": "commonplace.engine.review:REQUESTS",
     "suspicious": "commonplace.engine.review:SUSPICIOUS",
+    "reminder": "commonplace.jobs.questions:REMINDERS",
     "contradiction": "commonplace.jobs.questions:CONTRADICTIONS",
     "merge": "commonplace.jobs.questions:MERGES",
     "category": "commonplace.jobs.questions:CATEGORIES",
     "archive": "commonplace.jobs.questions:ARCHIVES",
-    "reminder": "commonplace.jobs.questions:REMINDERS",
 }
 """By kind, in the order of asking, `module:name` of its Source. Named, not imported: jobs stand above the engine."""
 
@@ -88,19 +104,22 @@ class ReviewVerbs(HistoryVerbs):
     """`review` and `decide`, for the owner only: an agent is asked nothing and decides nothing."""
 
     def review(self, *, limit: int = LIMIT, offset: int = 0, kind: str | None = None) -> list[ReviewItem]:
-        """The open questions, of one kind if given, by the order of SOURCES; `limit` 0 = all. Nothing for an agent.
-        Raises InvalidInput for a kind there is not."""
+        """The open questions by the order of SOURCES, many of a kind as one; of one `kind`, each by itself. `limit`
+        0 = all. Nothing for an agent. Raises InvalidInput for a kind there is not."""
         first = max(offset, 0)
         return list(islice(self._open_items(kind), first, first + limit if limit > 0 else None))
 
     def _open_items(self, kind: str | None) -> Iterator[ReviewItem]:
         if kind is not None and kind not in SOURCES:
             raise InvalidInput(f'invalid kind "{kind}" (one of {", ".join(SOURCES)})')
-        if self.agent is not None:
-            return
+        if self.agent is None:
+            for each in SOURCES if kind is None else (kind,):
+                items = self._open_of(each)
+                yield from items if kind or source(each).batch is None else _together(each, list(items))
+
+    def _open_of(self, kind: str) -> Iterator[ReviewItem]:
         decided = self._decisions()[1]
-        for each in SOURCES if kind is None else (kind,):
-            yield from (item for item in source(each).find(self) if item.key not in decided)
+        return (item for item in source(kind).find(self) if item.key not in decided)
 
     def is_held_back(self, info: NoteInfo) -> bool:
         """As `ReadVerbs.is_held_back`, until the owner has said in `review` that the note is fine."""
@@ -114,20 +133,28 @@ class ReviewVerbs(HistoryVerbs):
         InvalidInput for another letter or an agent; what the change raises."""
         if self.agent is not None:
             raise InvalidInput("only the owner decides; run memory review without an agent's name")
-        if isinstance(question, ReviewItem):
-            item = question
+        key, items = question if isinstance(question, str) else question.key, list[ReviewItem]()
+        kind, is_batch = key.partition(":")[0], _ALL in key
+        if isinstance(question, str) or is_batch:
+            items = list(self._open_of(kind)) if kind in SOURCES else []
+            found = _together(kind, items) if is_batch and items else items
+            item = next((each for each in found if each.key == key), None)
+            if item is None:
+                raise NotFound(key, "the open questions")
         else:
-            kind = question.partition(":")[0]
-            items = self._open_items(kind) if kind in SOURCES else ()
-            found = next((each for each in items if each.key == question), None)
-            if found is None:
-                raise NotFound(question, "the open questions")
-            item = found
+            item = question
         letters = [letter for letter, _ in item.choices]
         if choice not in letters:
             raise InvalidInput(f'invalid choice "{choice}" (one of {", ".join(letters)})')
-        if not source(item.kind).apply(self, item, choice):
-            self._write_down(item.key, choice)
+        asked = source(kind)
+        if is_batch and asked.batch is not None:
+            many = items[:_MANY]
+            if choice == "y":
+                asked.batch.apply(self, many)
+            else:
+                self._write_down([each.key for each in many], choice)
+        elif not asked.apply(self, item, choice):
+            self._write_down([key], choice)
         return item
 
     def decision(self, key: str) -> str | None:
@@ -136,10 +163,10 @@ class ReviewVerbs(HistoryVerbs):
         return None if found is None else str(found.get("choice"))
 
     @verb
-    def _write_down(self, key: str, choice: str) -> None:
+    def _write_down(self, keys: Iterable[str], choice: str) -> None:
         with self.change(VERB, fresh=False) as change:
             file, known = self._decisions()
-            known[key] = {"choice": choice, "time": stamp(self.clock())}
+            known |= {key: {"choice": choice, "time": stamp(self.clock())} for key in keys}
             change.steps.append(_rows_step(self.engine.layout.review, file, known))
 
     def _decisions(self) -> tuple[File | None, dict[str, dict[str, str]]]:
@@ -157,6 +184,17 @@ class ReviewVerbs(HistoryVerbs):
         except ValueError:
             raise StorageError("the answers of review", f"{PRIVATE}/{path.name} is damaged; move it away") from None
         return file, found
+
+
+def _together(kind: str, items: list[ReviewItem]) -> list[ReviewItem]:
+    """These questions of a kind, or the one that stands for the first of them when they are many."""
+    batch = source(kind).batch
+    if batch is None or len(items) <= _FEW:
+        return items
+    many = items[:_MANY]
+    key = f"{kind}{_ALL}{sha256(json.dumps([each.key for each in many]).encode())[:12]}"
+    refs, lines = tuple(ref for each in many for ref in each.refs), tuple(line for each in many for line in each.lines)
+    return [ReviewItem(key, kind, batch.text.format(len(many)), refs, (("y", batch.yes), ("n", batch.no)), lines)]
 
 
 def _rows_step(path: Path, old: File | None, rows: Mapping[str, Any], *, kept: bool = True) -> Step:

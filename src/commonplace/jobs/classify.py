@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from commonplace.engine.embedding import known_texts
 from commonplace.jobs.dedup import ENDING
 from commonplace.jobs.job import OWNER, SET_BY, MemoryState
-from commonplace.text.tokens import is_cjk, tokens
+from commonplace.text.tokens import one_word, runs
 
 if TYPE_CHECKING:
     from commonplace.config import Settings
@@ -208,10 +208,11 @@ def _counted_features(texts: Iterable[str]) -> list[Counter[str]]:
     how it begins, and how it is built: names, numbers, marks, length. Of a long text the beginning counts. Loops and
     patterns, no small functions: a thousand examples are read before the first text is compared."""
     every = list[Counter[str]]()
+    words, is_cjk = one_word(), runs().match
     for text in texts:
         text, found = text[:_READ], list[str]()
-        words = tokens(text.lower().replace("’", "'"))
-        for at, word in enumerate(ENDING.sub("", " ".join(words)).split()):
+        low = unicodedata.normalize("NFKC", text.lower().replace("’", "'"))
+        for at, word in enumerate(ENDING.sub("", " ".join(words.findall(low))).split()):
             if not word.isascii() and is_cjk(word):
                 found += [*word, *map(add, word, word[1:])]
                 found += [f"^{word[0]}", f"^{word[:2]}"] if at == 0 else []

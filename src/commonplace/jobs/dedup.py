@@ -170,7 +170,12 @@ _CLAUSE = 3  # words of the shorter part of a text that says its parts in the ot
 
 
 _Said = tuple[tuple[str, ...], frozenset[str]]
-"""The words of a plain text in order (a Han character is one), and those that carry its content, cut short."""
+
+
+def spoken(text: str) -> _Said:
+    """The words of a text in order (a Han character is one), and those that carry its content, cut short."""
+    every = tuple(chain.from_iterable(word if is_cjk(word) else (word,) for word in tokens(plain(text))))
+    return every, frozenset(map(_content, every)) - {""}
 
 
 def _content(word: str) -> str:
@@ -214,11 +219,7 @@ def near_pairs(memories: Sequence[MemoryState], *, linked: bool = False) -> list
     found: list[tuple[float, str, str]] = []
     for group in _grouped(each for each in memories if each.category != REMINDERS):
         closed = linked_pairs(group, "unlinked") | (set() if linked else linked_pairs(group))
-        said: list[_Said] = []
-        for each in group:
-            parts = (word if is_cjk(word) else (word,) for word in tokens(plain(each.content)))
-            spoken = tuple(chain.from_iterable(parts))
-            said.append((spoken, frozenset(map(_content, spoken)) - {""}))
+        said = [spoken(each.content) for each in group]
         with_word = defaultdict[str, list[int]](list)
         for at, (every, content) in enumerate(said):
             keys = content | {f"{one}{two}" for one, two in pairwise(every) if is_cjk(one) and is_cjk(two)}

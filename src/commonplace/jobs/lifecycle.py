@@ -30,23 +30,30 @@ def plan_expire(
 ) -> list[Action]:
     """Memories of the inbox whose `expires_at` is before `now` go to the archive, into the category they belong to.
     `careful`: but for what the daemon leaves alone."""
-    kept = kept_for_reminders(memories, settings) if careful else {}
-    expired = [
-        (each, at) for each, at in _expiring(memories)
-        if max(at, kept.get(each.id, at)) < now and not (careful and _is_left_alone(each, settings))
-    ]  # fmt: skip
-    classifier = Classifier(settings, memories if expired else ())
     return [
-        Action("expire", "expire", each.id, f"expired {stamp(at)}", each.path, _category(each, classifier))
-        for each, at in expired
+        Action("expire", "expire", each.id, f"expired {stamp(at)}", each.path, category)
+        for each, at, category in expiring(memories, settings, now, careful=careful)
     ]
 
 
-def _expiring(memories: Sequence[MemoryState]) -> Iterator[tuple[MemoryState, datetime]]:
-    """The memories of the inbox that nobody keeps, and when they expire."""
-    for each in memories:
-        if each.phase == INBOX and each.expires is not None and not (each.is_pinned or each.is_kept_from("expire")):
-            yield each, each.expires
+def expiring(
+    memories: Sequence[MemoryState], settings: Settings, now: datetime | None = None, *, careful: bool = True
+) -> list[tuple[MemoryState, datetime, str]]:
+    """The memories of the inbox that go to the archive, before `now` if given, when, and the category they belong to.
+    `careful`: not what the daemon leaves alone, nor what belongs to a category of `daemon.keep`."""
+    kept = kept_for_reminders(memories, settings) if careful else {}
+    ends = {each.id: max(each.expires, kept.get(each.id, each.expires)) for each in memories if each.expires}
+    found = [
+        each for each in memories
+        if each.phase == INBOX and each.id in ends and (now is None or ends[each.id] < now)
+        if not (each.is_pinned or each.is_kept_from("expire") or (careful and _is_left_alone(each, settings)))
+    ]  # fmt: skip
+    classifier = Classifier(settings, memories if found else ())
+    sorted_into = [(each, ends[each.id], _category(each, classifier)) for each in found]
+    return [
+        (each, at, category) for each, at, category in sorted_into
+        if not careful or category not in settings.keep or "source_ref" in each.header  # its file is gone
+    ]  # fmt: skip
 
 
 def plan_decay(
@@ -211,7 +218,7 @@ def next_due(memories: Sequence[MemoryState], settings: Settings) -> datetime | 
     """The moment after which the daemon's jobs have something to do, if they have nothing to do now and no memory
     changes until then (`Upkeep.state` tells); None: never."""
     kept = kept_for_reminders(memories, settings)
-    moments = [max(at, kept.get(each.id, at)) for each, at in _expiring(memories) if not _is_left_alone(each, settings)]
+    moments = [at for _, at, _ in expiring(memories, settings)]
     unread = [each for each in _unread(memories, settings) if not _is_left_alone(each, settings)]
     moments += [_decays_after(each, settings, kept) for each in unread]
     return min(moments, default=None)

@@ -9,22 +9,23 @@ from __future__ import annotations
 import hashlib
 import re
 import tomllib
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from commonplace.engine.memory_rows import contents
-from commonplace.engine.review import ReviewItem, ReviewSource
+from commonplace.engine.review import ReviewBatch, ReviewItem, ReviewSource
 from commonplace.engine.upkeep import Upkeep
 from commonplace.errors import NotFound
 from commonplace.index.rows import NoteInfo
 from commonplace.jobs.classify import FALLBACK, Classifier, shortened
 from commonplace.jobs.dedup import near_pairs
-from commonplace.jobs.job import MERGE, OWNER, Action, MemoryState, Round, apply, states_of
-from commonplace.jobs.lifecycle import kept_for_reminders, plan_decay, plan_upgrade_of
+from commonplace.jobs.job import MERGE, OWNER, Action, MemoryState, Round, apply, organize_all, states_of
+from commonplace.jobs.lifecycle import archive_named, expiring, kept_for_reminders, plan_decay, plan_upgrade_of
 from commonplace.jobs.reminders import VAGUE_DAY, plan_from_text
 from commonplace.note.edit import FindReplace
 from commonplace.note.model import CATEGORY_PROJECT, INBOX, KV_PROJECT
@@ -61,17 +62,22 @@ def _merges(memory: Memory) -> Iterator[ReviewItem]:
 
 
 def _categories(memory: Memory) -> Iterator[ReviewItem]:
-    memories = Round(memory).memories
-    inbox = [each for each in memories if each.phase == INBOX == each.category]
-    classifier = Classifier(memory.settings, memories if inbox else ())
+    """Of what stays in the inbox: nobody need sort what expires."""
+    turn = Round(memory)
+    passing = {each.id for each, *_ in expiring(turn.memories, memory.settings)}
+    inbox = [each for each in turn.memories if each.phase == INBOX == each.category and each.id not in passing]
+    classifier = Classifier(memory.settings, turn.memories if inbox else ())
     for each in inbox:
         choice = classifier.choose(each)
         if not choice.is_sure:
             names = [name for name in dict.fromkeys((choice.category, choice.second, FALLBACK)) if name]
-            choices = tuple((str(number), name) for number, name in enumerate(names, 1))
-            text = f'Which category has "{shortened(each.content)}"?'
-            key = f"category:{each.id}:{_mark(each)}"
-            yield ReviewItem(key, "category", text, (each.id,), (*choices, ("n", "leave it in the inbox")))
+            choices = (*((str(number), name) for number, name in enumerate(names, 1)), _NO_CATEGORY)
+            text, key = f'"{shortened(each.content)}"', f"category:{each.id}:{_mark(each)}"
+            line = f"{text} -> {names[0]}"
+            yield ReviewItem(key, "category", f"Which category has {text}?", (each.id,), choices, (line,))
+
+
+_NO_CATEGORY = ("n", "leave it in the inbox")
 
 
 def _categorize(memory: Memory, item: ReviewItem, choice: str) -> bool:
@@ -84,19 +90,33 @@ def _categorize(memory: Memory, item: ReviewItem, choice: str) -> bool:
     return True
 
 
+def _sort_all(memory: Memory, items: Sequence[ReviewItem]) -> None:
+    """Each into the first of the categories asked about."""
+    infos = [memory.memory_id(each.refs[0]) for each in items]
+    states, classifier = states_of(memory, infos), Classifier(memory.settings)
+    organize_all(Upkeep(memory), infos, [plan_upgrade_of(state, classifier, each.choices[0][1])
+                                         for state, each in zip(states, items, strict=True)])  # fmt: skip
+
+
+_UNREAD = timedelta(days=365)
+"""How long nobody must have read or used what the owner is asked about: it does no harm where it is."""
+
+
 def _unused(memory: Memory) -> Iterator[ReviewItem]:
-    turn = Round(memory)
+    turn, settings = Round(memory), memory.settings
     known = {each.id: each for each in turn.memories}
-    sure = {action.id for action in plan_decay(turn.memories, memory.settings, turn.now, careful=True)}
-    kept = kept_for_reminders(turn.memories, memory.settings)
-    for action in plan_decay(turn.memories, memory.settings, turn.now):
+    sure = {action.id for action in plan_decay(turn.memories, settings, turn.now, careful=True)}
+    kept = kept_for_reminders(turn.memories, settings)
+    long = replace(settings, decay_threshold=max(_UNREAD, settings.decay_threshold))
+    for action in plan_decay(turn.memories, long, turn.now):
+        each = known[action.id]
         # What is sure the daemon archives unasked; what has a reminder ahead it keeps until then, unasked too.
-        if action.id not in sure and kept.get(action.id, turn.now) <= turn.now:
-            each = known[action.id]
-            since = f"{each.created.astimezone(memory.settings.reading_zone):%Y-%m-%d}"
+        if each.id not in sure and each.category not in settings.keep and kept.get(each.id, turn.now) <= turn.now:
+            since = f"{each.created.astimezone(settings.reading_zone):%Y-%m-%d}"
+            line = f'"{shortened(each.content)}" ({each.category}), {since}'
             text = f'Archive "{shortened(each.content)}" ({each.category})? It was never read since {since}'
             key = f"archive:{each.id}:{_mark(each)}"
-            yield ReviewItem(key, "archive", text, (each.id,), (("y", "archive it"), ("n", "keep it")))
+            yield ReviewItem(key, "archive", text, (each.id,), (("y", "archive it"), ("n", "keep it")), (line,))
 
 
 def _doubtful(memory: Memory) -> Iterable[tuple[ReviewItem, Action]]:
@@ -121,11 +141,18 @@ MERGES = ReviewSource(
         memory, Action("review", MERGE, item.refs[choice == "1"], "asked for", "", target=item.refs[choice != "1"])
     ),
 )  # fmt: skip
-CATEGORIES = ReviewSource(_categories, _categorize)
+CATEGORIES = ReviewSource(
+    _categories,
+    _categorize,
+    ReviewBatch("Sort these {} memories of the inbox as shown?", "sort them so", "leave them in the inbox", _sort_all),
+)
 ARCHIVES = ReviewSource(
     _unused,
     lambda memory, item, choice: choice == "y" and _carry_out(
         memory, Action("review", "decay", item.refs[0], "asked for", "")
+    ),
+    ReviewBatch("Archive these {} notes nobody read for a year?", "archive them", "keep them", lambda memory, items:
+        archive_named(memory, [item.refs[0] for item in items])
     ),
 )  # fmt: skip
 REMINDERS = ReviewSource(lambda memory: (item for item, _ in _doubtful(memory)), _remind)

@@ -10,10 +10,11 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.clock import stamp
@@ -22,6 +23,7 @@ from commonplace.engine.overview import Pending
 from commonplace.engine.upkeep import Upkeep
 from commonplace.engine.writing import id_list
 from commonplace.errors import AmbiguousTime, Conflict, InvalidInput, Locked, NotFound, NotText, PastTime, TimeRefused
+from commonplace.jobs.dedup import spoken
 from commonplace.jobs.job import DREAM, REMIND, REMINDED, Action, MemoryState
 from commonplace.note.compose import Record
 from commonplace.note.frontmatter import REMOVE
@@ -97,7 +99,8 @@ def snooze(memory: Memory, ref: str, when: str) -> NoteInfo:
     def keys(reminder: Reminder) -> dict[str, Any]:
         if reminder.repeat:
             return reminder.put_off(reading.due, memory.clock(), memory.settings.reading_zone)
-        return dict.fromkeys(("fired_at", "acked_at", "all_day"), REMOVE) | keys_of(reading) | {"repeat": REMOVE}
+        again = dict.fromkeys(("fired_at", "acked_at", "all_day"), REMOVE) | keys_of(reading) | {"repeat": REMOVE}
+        return again | {SNOOZED: stamp(reading.due)}
 
     return _changed(memory, ref, SNOOZE, keys)
 
@@ -132,17 +135,23 @@ def plan_from_text(
     date, which the owner may want.
 
     Each is made once: its id says from which memory and words, and stays in that memory's header under `reminded`
-    though the reminder be deleted. Times that are ambiguous or over at `now` go to `skipped`; a text may say "soon",
-    or what is done on Mondays, as often as it likes.
+    though the reminder be deleted. What another memory of its scope, or a reminder, says of the same time in no other
+    words makes none; a birthday makes one for every year. Times that are ambiguous or over at `now` go to `skipped`;
+    a text may say "soon", or what is done on Mondays, as often as it likes.
     """
     from commonplace.note.timephrase import following
 
     made = {each.id for each in memories}.union(*(id_list(each.header.get(REMINDED)) for each in memories))
+    said = defaultdict[object, list[frozenset[str]]](list)  # what is to happen, by scope and time
+    for memory in memories:
+        if memory.category == REMINDERS and (due := Reminder.of(memory.header).regular):
+            said[memory.scope, due].append(_subject(memory.content, str(memory.header.get("due_text") or "")))
     actions: list[Action] = []
     for memory in memories:
         for paragraph, phrase, outcome, found in _times(memory, settings) if memory.category != REMINDERS else ():
             ids = [reminder_id(source, phrase) for source in (memory.id, *memory.merged)]
-            if not made.isdisjoint(ids) or (found != doubt and not isinstance(outcome, TimeRefused)):
+            is_made = not made.isdisjoint(ids)
+            if found not in ("", doubt):
                 continue
             if not isinstance(outcome, TimeRefused) and outcome.due <= now:  # of a rule the next time
                 try:
@@ -151,8 +160,13 @@ def plan_from_text(
                 except InvalidInput:
                     outcome = PastTime(outcome.phrase)
             if isinstance(outcome, TimeRefused):
-                if isinstance(outcome, (AmbiguousTime, PastTime)):
+                if not is_made and isinstance(outcome, (AmbiguousTime, PastTime)):
                     skipped.append(Skipped(memory.id, phrase, outcome.code))
+                continue
+            subject, others = _subject(paragraph, outcome.phrase), said[memory.scope, outcome.due]
+            is_known = any(subject <= other or other <= subject for other in others)
+            others.append(subject)
+            if is_made or is_known or found != doubt:
                 continue
             made.add(ids[0])
             moment, tags = now.astimezone(UTC), tuple(dict.fromkeys((*memory.tags, TAG)))
@@ -166,6 +180,14 @@ def plan_from_text(
                 Action(DREAM, REMIND, ids[0], why, memory.path, target=memory.id, phrase=words, record=record)
             )
     return actions
+
+
+def _subject(text: str, phrase: str) -> frozenset[str]:
+    """What a text is about besides the time it names with this phrase."""
+    return spoken(text.replace(phrase, " "))[1] - _NO_SUBJECT
+
+
+_NO_SUBJECT = spoken("due, deadline, user, 用户, 截止")[1]
 
 
 def reminder_id(source: str, phrase: str) -> str:
@@ -184,10 +206,10 @@ def _times(memory: MemoryState, settings: Settings) -> Iterator[tuple[str, str, 
     to say one time in a paragraph the first, of a range its start."""
     from commonplace.note import timephrase
 
-    text = memory.content
+    text, zone, hour = memory.content, settings.reading_zone, settings.day_hour
     seen: set[object] = set()
     before = 0
-    for (start, end), outcome in timephrase.read_all(text, memory.created, settings.reading_zone, settings.day_hour):
+    for (start, end), outcome in timephrase.read_all(text, memory.created, zone, hour):
         is_end_of_range = before > 0 and _TO.fullmatch(text, before, start) is not None
         before = end
         if is_end_of_range:
@@ -195,11 +217,38 @@ def _times(memory: MemoryState, settings: Settings) -> Iterator[tuple[str, str, 
         begin = max((gap.end() for gap in _BLANK_LINE.finditer(text, 0, start)), default=0)
         gap = _BLANK_LINE.search(text, end)
         paragraph = text[begin : gap.start() if gap else len(text)].strip()
+        if _BIRTHDAY.search(_sentence(text, start, end)):
+            outcome = _yearly(outcome, zone, hour) or outcome
         time: object = start if isinstance(outcome, TimeRefused) else (paragraph, outcome.due, outcome.repeat)
         if time not in seen:
             seen.add(time)
             doubt = "" if isinstance(outcome, TimeRefused) else _doubt(text, start, end, outcome)
             yield paragraph, outcome.phrase, outcome, doubt
+
+
+_BIRTHDAY = re.compile(
+    r"\b(?:birthday|anniversary)\b(?!\s+(?:part|dinner|lunch|trip|celebration|gift|present|cake))"
+    r"|(?:生日|纪念日)(?!派对|聚会|宴|会|礼物|蛋糕)",
+    re.I,
+)
+_LONG_AGO = datetime(1000, 1, 1, tzinfo=UTC)
+
+
+def _yearly(outcome: Reading | TimeRefused, zone: tzinfo, day_hour: int) -> Reading | None:
+    """The reading of a birthday, its next one or its first, as one for every year; None for words that name no day of
+    the calendar: those would mean another one if they had been said long ago."""
+    from commonplace.note import timephrase
+
+    try:
+        reading = timephrase.read(outcome.phrase, _LONG_AGO, zone, day_hour)
+    except TimeRefused:
+        return None
+    due = reading.due if isinstance(outcome, PastTime) else getattr(outcome, "due", None)
+    if due is None or reading.repeat or not reading.all_day or f"{due:%m%d}" != f"{reading.due:%m%d}":
+        return None
+    day = -1 if (due.month, due.day) == (2, 29) else due.day
+    rule = timephrase.Recurrence("YEARLY", months=(due.month,), monthdays=(day,), hours=(due.hour,), minutes=(0,))
+    return replace(reading, due=due, repeat=str(rule))
 
 
 VAGUE_DAY = "no explicit date"
@@ -209,7 +258,8 @@ _NO_NEGATION = re.compile(
     r"(?:do not|don't|don’t|never) forget|(?:no|not) later than|别忘|不要忘|勿忘|不晚于|不迟于|不超过", re.I
 )
 _NEGATION = re.compile(
-    r"\b(?:not|no|never|cancel\w*|called off|off the table|without|might|maybe|perhaps|cannot)\b|n['’]t\b"
+    r"\b(?:not|no|never|(?<!can be )cancel(?!\b)\w*|called off|off the table|without|might|maybe|perhaps|cannot)\b"
+    r"|n['’]t\b"
     r"|不|没|别|取消|无需|勿|未必|也许|或许|可能|作废",
     re.I,
 )
@@ -226,16 +276,22 @@ _MONTHDAY = re.compile(r"\d(?:st|nd|rd|th)\b|[号日]")
 def _doubt(text: str, start: int, end: int, reading: Reading) -> str:
     """Why text[start:end] asks for no reminder, or may not; "" for an explicit date ahead or a named deadline, that
     nothing in its sentence negates (contract 001, 18.7)."""
-    begin = max((each.end() for each in _SENTENCE_END.finditer(text, 0, start)), default=0)
-    stop = _SENTENCE_END.search(text, end)
-    sentence = text[begin : stop.start() if stop else len(text)]
-    if reading.repeat or _HABIT.search(sentence):
+    sentence = _sentence(text, start, end)
+    is_yearly = "FREQ=YEARLY" in (reading.repeat or "") and _BIRTHDAY.search(sentence)
+    if not is_yearly and (reading.repeat or _HABIT.search(sentence)):
         return "a repeat"
     if _NEGATION.search(_NO_NEGATION.sub(" ", sentence)):
         return "a negation"
-    is_deadline = _DUE_BEFORE.search(text[begin:start]) or _DUE_AFTER.match(text, end)
-    is_sure = reading.is_explicit or (is_deadline and not _MONTHDAY.search(reading.phrase))
+    is_deadline = _DUE_BEFORE.search(text[:start]) or _DUE_AFTER.match(text, end)
+    is_sure = is_yearly or reading.is_explicit or (is_deadline and not _MONTHDAY.search(reading.phrase))
     return "" if is_sure else VAGUE_DAY
+
+
+def _sentence(text: str, start: int, end: int) -> str:
+    """The sentence around text[start:end]."""
+    begin = max((each.end() for each in _SENTENCE_END.finditer(text, 0, start)), default=0)
+    stop = _SENTENCE_END.search(text, end)
+    return text[begin : stop.start() if stop else len(text)]
 
 
 class Notified(NamedTuple):
@@ -278,10 +334,10 @@ def notify(memory: Memory, *, dry_run: bool = False) -> Notified:
 
 
 def _due(memory: Memory, pending: Pending, now: datetime) -> list[_Due]:
-    zone, found = memory.settings.reading_zone, []
+    zone, before, found = memory.settings.reading_zone, memory.settings.notify_before, []
     for info in pending.reminders():
         reminder = Reminder.of(info.header)
-        if memory.sees(info.scope) and not info.locked and reminder.due is not None and reminder.is_due(now):
+        if memory.sees(info.scope) and not info.locked and reminder.due is not None and reminder.is_due(now, before):
             found.append((info, reminder.due, reminder.once_fired(now, zone)))
     return sorted(found, key=lambda each: (each[1], each[0].id))
 

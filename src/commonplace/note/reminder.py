@@ -21,14 +21,15 @@ CATEGORY = "reminders"
 FIRED_FOR = "fired_for"
 """Header key of a repeating reminder: the due time it last fired for, as `due_at` has gone on to the next one."""
 SNOOZED = "snoozed_until"
-"""Header key of a repeating reminder: when the one occurrence fires that was put off; its rule goes on beside it."""
+"""Header key of a reminder that was put off: when it fires; of a repeating one that occurrence, its rule goes on."""
 _YEARS = range(2, 9999)
 
 
 @dataclass(frozen=True, slots=True)
 class Reminder:
     """A reminder's times, aware UTC; None = not set, or no time anybody can read. `due` is when it fires next: the next
-    time of its rule, `regular`, or an occurrence put off, `snoozed`. `unreadable` is what stands for `due_at` when it
+    time of its rule, `regular`, or an occurrence put off, `snoozed`. `is_early`: it may fire before, as a text named
+    that hour for something to be there for. `unreadable` is what stands for `due_at` when it
     is no time. `has_fired`: `fired_at` says something, readable or not. `repeat` is the rule as written."""
 
     due: datetime | None = None
@@ -39,6 +40,7 @@ class Reminder:
     fired_for: datetime | None = None
     has_fired: bool = False
     is_done: bool = False
+    is_early: bool = False
     unreadable: str | None = None
 
     @classmethod
@@ -56,6 +58,7 @@ class Reminder:
             fired_for=moment_of(header.get(FIRED_FOR)),
             has_fired=bool(header.get("fired_at")),
             is_done=bool(header.get("acked_at")),
+            is_early="reminder_of" in header and header.keys().isdisjoint(("all_day", "repeat", SNOOZED)),
             unreadable=str(said) if due is None and said not in (None, "") else None,
         )
 
@@ -76,9 +79,9 @@ class Reminder:
         """The time it fired for."""
         return self.fired_for if self.repeat and self.fired_for else self.due
 
-    def is_due(self, now: datetime) -> bool:
-        """Whether it is to fire at `now`."""
-        return self.is_waiting and self.due is not None and self.due <= now
+    def is_due(self, now: datetime, before: timedelta = timedelta()) -> bool:
+        """Whether it is to fire at `now`, one that may be early so long `before` its time."""
+        return self.is_waiting and self.due is not None and self.due <= now + (before if self.is_early else timedelta())
 
     def is_pending(self, now: datetime, days: int) -> bool:
         """Whether it fired in the last `days` days and nobody has acknowledged it."""

@@ -13,11 +13,11 @@ from itertools import product
 
 from commonplace.errors import AmbiguousTime, InvalidTime, NoTime, PastTime, TimeRefused, UnusedWords, VagueTime
 from commonplace.note.timephrase import dates
-from commonplace.note.timephrase.dates import DAY_KINDS, Unclear, following
+from commonplace.note.timephrase.dates import DAY_KINDS, Recurrence, Unclear, following
 from commonplace.note.timephrase.lexer import Delay, Lexeme, Text, scan
 from commonplace.note.timephrase.vocabulary import compiled
 
-__all__ = ["Reading", "following", "read", "read_all"]
+__all__ = ["Reading", "Recurrence", "following", "read", "read_all"]
 
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")

@@ -171,7 +171,7 @@ class Ranking:
     `query`, a search for all words, the notes `given`, each of which stands alone and is read as a whole.
 
     `today` is what "last week" counts from, `near` compares meanings. `scores`: of the notes that were scored;
-    `total`: how many contain a word or are scored. `features`: of the scored notes. `bits`: a bitmask for each of them,
+    `features`: of these too. `bits`: a bitmask for each of them,
     three bits per word: exact, longer, title. `cosines`: of meanings, scaled to 0 to 1.
     """
 
@@ -214,29 +214,34 @@ class Ranking:
         self._most = max(map(self.scorer.__getitem__, together), default=0.0) or 1.0
         self._better: dict[int, int] = {}
         self.scores = self._scores()
-        self.total = sum(map(len, self._groups.values())) + len(self.features.keys() - self.bits.keys())
-        self._is_whole = False
-        self._match = ""
-        if any(word.is_cut for word in self.words) and not context.is_filtered:
-            self._match = lookup.match(self.words)
-            self._match_table = lookup.table
-            self.total = max(self.total, context.count(self._match, table=lookup.table))
 
     @cached_property
     def _order(self) -> list[int]:
         return self.context.best_first(self.scores)
 
+    @cached_property
+    def _match(self) -> str:
+        """What finds all notes that contain a word, where not all were looked at."""
+        is_cut = any(word.is_cut for word in self.words) and not self.context.is_filtered
+        return self._lookup.match(self.words) if is_cut else ""
+
+    def total(self, most: int) -> int:
+        """How many notes contain a word or are scored; those that were not looked at are counted up to `most`."""
+        known = sum(map(len, self._groups.values())) + len(self.features.keys() - self.bits.keys())
+        return max(known, self.context.count(self._match, most, self._lookup.table)) if self._match else known
+
     def page(self, offset: int, limit: int) -> list[int]:
         """Some of the notes in order; of equal score those changed last come first, then by permalink."""
-        if offset + limit > len(self._order) and not self._is_whole:
+        order, stop = self._order, offset + limit
+        if stop > len(order):
             rest = sorted(set().union(*self._groups.values()) - self.features.keys(), reverse=True)
             if self._match:
-                rest += self.context.newest(self._match, table=self._match_table)
-            self._order, self._is_whole = list(dict.fromkeys([*self._order, *rest])), True
-        return self._order[offset : offset + limit]
+                rest += self.context.newest(self._match, stop, self._lookup.table)
+            order = list(dict.fromkeys([*order, *rest]))
+        return order[offset:stop]
 
     def is_counted(self, row: int) -> bool:
-        """Whether `total` counts the note."""
+        """Whether `total` counts the note, if it counts so far."""
         return row in self.features or any(row in group for group in self._groups.values())
 
     def bits_of(self, row: int) -> int:

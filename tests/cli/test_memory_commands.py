@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from commonplace.index.search import queries
+
 KEYS = [
     "id", "content", "content_hash", "phase", "category", "scope", "tags", "source",
     "created_at", "updated_at", "expires_at", "access_count", "links", "version", "path",
@@ -179,6 +181,20 @@ def test_ranked_search_ranks_words_in_title_tags_and_text(terminal: Any) -> None
     assert (found["total"], found["memories"][0]["id"]) == (2, best)
     assert terminal("search", "ark", "--ranked").out == "No matching memories found.\n"
     assert terminal("search", "", "--ranked", "--json").json["total"] == 3
+
+
+def test_a_ranked_search_counts_all_that_it_lists_and_says_where_it_does_not(
+    terminal: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(4):
+        terminal.write(f"heron {number}")
+    monkeypatch.setattr(queries, "MAX_COUNTED", 2)
+    assert terminal("search", "heron", "--json", "--limit", "1").json["total"] == 4
+    every = terminal("search", "heron", "--ranked", "--json").json
+    assert (every["total"], every.get("total_is_lower_bound")) == (4, None)
+    some = terminal("search", "heron", "--ranked", "--json", "--limit", "1").json
+    assert (some["total"], some["total_is_lower_bound"]) == (2, True)
+    assert terminal.ok("search", "heron", "--ranked", "--limit", "1").endswith("\nFound: 2 or more memories\n")
 
 
 def test_deleting_can_be_tried_first(terminal: Any) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
+from commonplace.index.search import queries
 from index.conftest import START, Desk
 
 VERSE = {
@@ -192,6 +194,35 @@ def test_a_word_of_very_many_notes_keeps_an_exact_total_and_whole_pages(desk: De
     assert desk.search("commo").total == 2_661
     assert desk.found("common 1234") == ["1234.md"]
     assert desk.search("common word").total == 2_600
+
+
+def test_of_very_many_matches_the_total_is_a_lower_bound_and_no_page_is_missing(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.put_all({f"{number}.md": f"common word {number}" for number in range(1_700)})
+    monkeypatch.setattr(queries, "MAX_COUNTED", 1_600)
+    filters: tuple[dict[str, Any], ...] = ({}, {"after": START}, {"metadata": {"type": "note"}})
+    for text in ("common", "commo", '"common word"', "common OR again", "what do we know about common?"):
+        for some in filters if text == "common" else filters[:1]:
+            found = []
+            for offset, total in ((0, 1_600), (400, 1_600), (800, 1_600), (1_200, 1_600), (1_600, 1_700)):
+                page = desk.search(text, limit=400, offset=offset, **some)
+                assert (page.total, page.is_lower_bound) == (total, offset < 1_600)
+                found += [hit.note.path for hit in page]
+            assert len(found) == len(set(found)) == 1_700
+            page = desk.search(text, limit=10, offset=1_650, **some)
+            assert (page.total, page.is_lower_bound) == (1_660, True)
+
+
+def test_words_of_a_prefix_find_what_the_prefix_finds(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ["mar", "march", "Märchen", "marsh", "mark2", "market", "summary", "ma", "mas", "mar-tin", "mar\u4e2d"]
+    desk.put_all({f"{at}.md": f"{word} {'more' if at % 2 else 'less'}" for at, word in enumerate(words)})
+    texts = ("mar", "MAR", "mark", "less mar", "mar NOT more", '"less" mar mor', "marz")
+    found = [[(hit.note.path, hit.why) for hit in desk.search(text)] for text in texts]
+    assert all(found[:3])
+    monkeypatch.setattr(queries, "_MAX_LONGER", 1)
+    desk.db.held.clear()  # type: ignore[attr-defined]
+    assert found == [[(hit.note.path, hit.why) for hit in desk.search(text)] for text in texts]
 
 
 def test_the_snippet_shows_the_passage_that_holds_most_of_the_question(desk: Desk) -> None:

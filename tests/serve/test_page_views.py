@@ -8,6 +8,8 @@ from datetime import date
 import pytest
 
 from commonplace import Draft
+from commonplace.index.search import queries
+from commonplace.serve.page import search
 from serve.test_page import memory, plain
 from serve.web import bearer
 
@@ -19,7 +21,7 @@ def note(web, title, text, **more):
 
 
 @pytest.mark.promise("page-search")
-async def test_search_says_where_each_hit_comes_from_and_why(web, page):
+async def test_search_says_where_each_hit_comes_from_and_why(web, page, monkeypatch):
     claude = web.memory.as_caller("claude", "mcp", client="claude-code", session="s1")
     memory(web, "The harbour lights are out", category="knowledge", tags=("sea",))
     claude.write(Draft("Harbour lights of the city", project="notes", title="City"))
@@ -42,6 +44,11 @@ async def test_search_says_where_each_hit_comes_from_and_why(web, page):
             assert sum(hit["shares"].values()) == pytest.approx(hit["score"], abs=0.01)
             assert {"passage", "date", "source", "why", "line"} <= hit.keys()
     assert (await page.client.get("/page/search?from=never")).status_code == 400
+    monkeypatch.setattr(queries, "MAX_COUNTED", 1)
+    monkeypatch.setattr(search, "SHOWN", 1)
+    assert "Found: 1+" in plain(await page.see("/page/search?q=harbour+lights"))
+    answer = (await page.client.get("/api/search?q=harbour+lights&limit=1")).json()
+    assert (answer["total"], answer["total_is_lower_bound"]) == (1, True)
 
 
 @pytest.mark.promise("page-graph")

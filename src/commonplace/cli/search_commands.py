@@ -18,13 +18,13 @@ from commonplace.cli.memory_commands import (
 )
 from commonplace.cli.syntax import Names, Number, Text, Usage, command, flag, option
 from commonplace.engine.memory_rows import contents, records
+from commonplace.index.rows import Hits, NoteInfo
 from commonplace.note.model import CATEGORY_PROJECT, PHASES
 from commonplace.query import day, memory_query
 from commonplace.text.unicode import one_line
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
-    from commonplace.index.rows import Hit, NoteInfo
     from commonplace.query import Query
 
 DEFAULT_TOKENS = 2_000
@@ -98,7 +98,8 @@ def search(
 
     The words of QUERY are joined by blanks. Archived ones are found with --archived, and with --ranked below the
     others. On a terminal, when no text holds the words, the nearest by words are shown. With --all the document has
-    the notes of other projects under `notes`, and how many there are as `notes_total`.
+    the notes of other projects under `notes`, and how many there are as `notes_total`. With --ranked and --limit it
+    has `total_is_lower_bound` where more than 10,000 match.
     """
     if most is not None and not ranked:
         raise Usage("--max-tokens needs --ranked")
@@ -111,10 +112,10 @@ def search(
         elsewhere = wanted.replace(
             projects=tuple(each.name for each in memory.projects if each.name != CATEGORY_PROJECT)
         )
-        found, total, hits = _found(memory, wanted, text, limit, most, ranked=ranked)
-        others, others_total, other_hits = list[Any](), 0, list[Any]()
+        found, hits = _found(memory, wanted, text, limit, most, ranked=ranked)
+        others, other_hits = list[NoteInfo](), Hits([], 0)
         if every:
-            others, others_total, other_hits = _found(memory, elsewhere, text, limit, most, ranked=ranked)
+            others, other_hits = _found(memory, elsewhere, text, limit, most, ranked=ranked)
         if call.json:
             keys = ("id", "title", "type", "project", "path", "permalink")
             rows, notes = records(memory, found), [{key: getattr(info, key) for key in keys} for info in others]
@@ -122,26 +123,34 @@ def search(
                 row |= {"passage": hit.passage, "score": round(hit.score, 4), "why": hit.why}
             for row, hit in zip(rows, hits, strict=False):
                 row["provenance"] = hit.note.provenance.row()
-            more = {"notes": notes, "notes_total": others_total} if every else {}
-            return call.document(query=text, memories=rows, total=total, **more)
+            more = {"notes": notes, "notes_total": other_hits.total} if every else {}
+            more |= {f"notes_{name}": value for name, value in other_hits.bound.items()}
+            return call.document(query=text, memories=rows, total=hits.total, **hits.bound, **more)
         if call.on_terminal:
-            return _show_found(call, memory, wanted, text, [*found, *others], total + others_total, elsewhere, every)
+            total = _counted(hits, other_hits)
+            return _show_found(call, memory, wanted, text, [*found, *others], total, elsewhere, every)
         if not found and not others:
             return call.answer("No matching memories found.")
         lines = [output.table_row(_ROW, *cells) for cells in _cells(call, memory, found, 80)]
         lines += [f"{place_of(each)}  {each.title}" for each in others]
-        last_line = f"Found: {total} memories" + (f", {others_total} other notes" if every else "")
+        last_line = f"Found: {_counted(hits)} memories" + (f", {_counted(other_hits)} other notes" if every else "")
         call.answer("\n".join([*lines, "", last_line]))
 
 
 def _found(
     memory: Memory, wanted: Query, text: str, limit: int, most: int | None, *, ranked: bool
-) -> tuple[list[NoteInfo], int, list[Hit]]:
-    """The notes found, how many there are, and with `ranked` their hits."""
+) -> tuple[list[NoteInfo], Hits]:
+    """The notes found; with `ranked` as hits too, else how many there are alone."""
     if ranked and text.strip():
         ranking = memory.search(wanted.replace(text=text), limit=limit or NO_LIMIT, max_tokens=most or None)
-        return [hit.note for hit in ranking], ranking.total, list(ranking)
-    return *memory.list(wanted.replace(contains=text or None), limit=limit, order="created"), []
+        return [hit.note for hit in ranking], ranking
+    infos, total = memory.list(wanted.replace(contains=text or None), limit=limit, order="created")
+    return infos, Hits([], total)
+
+
+def _counted(*found: Hits) -> str:
+    is_lower_bound = any(each.is_lower_bound for each in found)
+    return f"{sum(each.total for each in found)}{' or more' if is_lower_bound else ''}"
 
 
 def _nearest(memory: Memory, wanted: Query, text: str) -> list[NoteInfo]:
@@ -157,7 +166,7 @@ def _nearest(memory: Memory, wanted: Query, text: str) -> list[NoteInfo]:
 
 
 def _show_found(
-    call: Invocation, memory: Memory, wanted: Query, text: str, found: Sequence[NoteInfo], total: int,
+    call: Invocation, memory: Memory, wanted: Query, text: str, found: Sequence[NoteInfo], total: str,
     elsewhere: Query, every: bool,
 ) -> None:  # fmt: skip
     """What was found, for a person: when nothing was, the nearest by words; and how much more other projects hold."""

@@ -211,7 +211,8 @@ class ReadVerbs(HomeSession):
     ) -> Hits:  # fmt: skip
         """Notes that match, best first: contract 000b, 6. `max_tokens` bounds the page (4 characters a token). What is
         over or superseded is left out unless nothing else matches; `Query.as_of` asks for another day. With `vetted`,
-        for text that goes into a context unasked, the page is without the notes held back."""
+        for text that goes into a context unasked, the page is without the notes held back. Beyond 10,000, and beyond
+        the page, matches are not counted (`Hits.is_lower_bound`)."""
         self.engine.fresh()
         hits = self.index.search(
             self._query(query, valid=True), viewer=self.agent, limit=limit, offset=offset, explain=explain,

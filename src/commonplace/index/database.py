@@ -420,6 +420,7 @@ def _connect(path: Path | None, option: str = "") -> sqlite3.Connection:
                          factory=IndexConnection)  # fmt: skip
     for setting in _SETTINGS:
         db.execute(f"pragma {setting}")
+    db.execute("create virtual table temp.words using fts5vocab(main, note_fts, instance)")
     return db
 
 

@@ -143,11 +143,18 @@ class SmartResult:
 
 @dataclass(slots=True)
 class Hits:
-    """One page of a search: `total` notes match in all; `relaxed` when AND found nothing."""
+    """One page of a search: `total` notes match in all, or more where it `is_lower_bound`: beyond 10,000, and beyond
+    the page, they are not counted. `relaxed` when AND found nothing."""
 
     hits: list[Hit]
     total: int
     relaxed: bool = False
+    is_lower_bound: bool = False
+
+    @property
+    def bound(self) -> dict[str, bool]:
+        """What replies say beside a total that is a lower bound; else nothing."""
+        return {"total_is_lower_bound": True} if self.is_lower_bound else {}
 
     def __iter__(self):
         return iter(self.hits)

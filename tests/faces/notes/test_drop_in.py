@@ -15,6 +15,7 @@ from commonplace.config import load
 from commonplace.engine import open_memory
 from commonplace.errors import NotFound
 from commonplace.faces import registry
+from commonplace.index.search import queries
 from commonplace.serve.mcp import resource_result
 from contract.note_tools import texts
 
@@ -529,3 +530,12 @@ def test_a_title_in_another_case_deletes_nothing(program: Program, tmp_path: Pat
     program.text("write_note", title="CamelCase Note", content="x", directory="")
     assert program.text("delete_note", identifier="camelcase note") == "false"
     assert program.text("delete_note", identifier="CamelCase Note") == "true"
+
+
+def test_a_total_that_is_not_exact_says_so(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(4):
+        program.text("write_note", title=f"Heron {number}", content="herons", directory="")
+    monkeypatch.setattr(queries, "MAX_COUNTED", 2)
+    for page_size, total, is_exact in ((2, 2, False), (4, 4, True)):
+        found = program.data("search_notes", query="herons", page_size=page_size)
+        assert (found["total"], found["total_is_exact"], found["has_more"]) == (total, is_exact, not is_exact)

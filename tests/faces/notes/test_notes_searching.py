@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from commonplace.index.search import queries
+
 pytestmark = pytest.mark.promise("000b-12.7")
 
 
@@ -82,3 +84,20 @@ def test_a_word_that_was_mended_is_named(face):
     face.write("Plan", "the zebrawood shelf")
     text = face.text("search_notes", query="zebrawoot")
     assert '1 note for "zebrawoot" (not as written; spelled: zebrawood)' in text
+
+
+def test_of_more_matches_than_are_counted_the_reply_says_so_and_the_pages_go_on(face, monkeypatch):
+    for number in range(8):
+        face.put(f"{number}.md", "the same words")
+    monkeypatch.setattr(queries, "MAX_COUNTED", 5)
+    reply = face.call("search_notes", query="same words", page_size=3)
+    assert reply.text.startswith('# 5 or more notes for "same words"\n')
+    assert reply.text.endswith("\nShown: 1-3 of 5 or more. Next: page=2, page_size=3.")
+    found = []
+    for number, total in ((1, 5), (2, 6), (3, 8)):
+        data = face.data("search_notes", query="same words", page_size=3, page=number)
+        assert (data["total"], data.get("total_is_lower_bound"), data["more"]) == (
+            (8, None, False) if number == 3 else (total, True, True)
+        )
+        found += [each["permalink"] for each in data["results"]]
+    assert len(set(found)) == 8

@@ -147,9 +147,10 @@ def found(args: Arguments, memory: Memory, vault: Vault, own: Arguments) -> Repl
             rows.append(row)
     total = hits.total if whole else len(rows)
     rows = rows if whole else rows[(page - 1) * size : page * size]
-    more = page * size < total
+    is_exact = not (whole and hits.is_lower_bound)
+    more = page * size < total or not is_exact
     if is_json(args):
-        sums = {"current_page": page, "page_size": size, "total": total, "total_is_exact": True, "has_more": more}
+        sums = {"current_page": page, "page_size": size, "total": total, "total_is_exact": is_exact, "has_more": more}
         return json_reply({"results": rows, **sums, **({"temporal_applied": True} if times else {})})
     shown = "all projects" if several else vault.shown(args["project"])
     if not rows:

@@ -170,7 +170,7 @@ def _grep(vault: Vault, memory: Memory, args: Arguments) -> Reply:
     project, _, _ = _route(vault, memory, args)
     hits = memory.search(Query(text=pattern, projects=(project,)), limit=size, offset=(page - 1) * size)
     if around is None:
-        return _results([reading.entity_row(memory, hit) for hit in hits], hits.total, page, size)
+        return _results([reading.entity_row(memory, hit) for hit in hits], hits.total, page, size, hits.is_lower_bound)
     rows = []
     for hit in hits:
         lines = memory.read(hit.note, count=False).text.splitlines()
@@ -188,12 +188,14 @@ def _grep(vault: Vault, memory: Memory, args: Arguments) -> Reply:
         row = replies.identity(hit.note) | {"external_id": hit.note.id, "total_lines": len(lines)}
         row |= {"match_count": len(at), "windows": windows}
         rows.append(row | {"next_match_line": at[most] if len(at) > most else None})
-    return _results(rows, hits.total, page, size, pagination_scope="search_candidates")
+    return _results(rows, hits.total, page, size, hits.is_lower_bound, pagination_scope="search_candidates")
 
 
-def _results(rows: list[dict[str, Any]], total: int, page: int, size: int, **more: str) -> Reply:
-    sums = {"current_page": page, "page_size": size, "total": total, "total_is_exact": True}
-    return data_reply({"results": rows, **sums, "has_more": page * size < total, **more})
+def _results(
+    rows: list[dict[str, Any]], total: int, page: int, size: int, is_lower_bound: bool = False, **more: str
+) -> Reply:
+    sums = {"current_page": page, "page_size": size, "total": total, "total_is_exact": not is_lower_bound}
+    return data_reply({"results": rows, **sums, "has_more": is_lower_bound or page * size < total, **more})
 
 
 def _ls(vault: Vault, memory: Memory, args: Arguments) -> Reply:

@@ -6,7 +6,7 @@ from string import Template as TextTemplate
 from typing import TYPE_CHECKING
 
 from commonplace.errors import InvalidInput, OutsideError
-from commonplace.faces.notes.replies import address, fitting, plural, short
+from commonplace.faces.notes.replies import address, counted, fitting, short
 from commonplace.faces.texts import text_file
 from commonplace.faces.tool import Prompt, Template
 from commonplace.index.rows import Hits
@@ -26,10 +26,10 @@ def _continue_conversation(memory: Memory, args: dict[str, str]) -> str:
     topic, given = ((args.get(name) or "").strip() for name in ("topic", "timeframe"))
     frame = given or _FRAME
     hits, which = _search(memory, topic, frame), "best" if topic else "latest"
-    found = f"{plural(hits.total, 'note')} changed in the time frame {frame}, the {which} first:"
+    found = f"{counted(hits)} changed in the time frame {frame}, the {which} first:"
     if topic and not hits and not given:  # an older note on the topic is better than none
         hits = _search(memory, topic, "")
-        found = f"Nothing changed in the last {_FRAME}; {plural(hits.total, 'older note')}, the best first:"
+        found = f"Nothing changed in the last {_FRAME}; {counted(hits, 'older note')}, the best first:"
     about, searched = f' with "{short(topic, 200)}"' if topic else "", f" in the time frame {frame}"
     return _message(memory, "notes-continue.md", hits, found, about=about, frame=searched if given or not topic else "")
 
@@ -41,7 +41,7 @@ def _search_knowledge_base(memory: Memory, args: dict[str, str]) -> str:
         raise InvalidInput('Parameter `query` must be a text; got "".')
     hits = _search(memory, query, frame)
     shown, searched = short(query, 200), f" in the time frame {frame}" if frame else ""
-    found = f"{plural(hits.total, 'note')} found{searched}, the best first:"
+    found = f"{counted(hits)} found{searched}, the best first:"
     return _message(memory, "notes-search.md", hits, found, query=shown, about=f' for "{shown}"', frame=searched)
 
 

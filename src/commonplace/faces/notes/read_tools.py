@@ -247,10 +247,12 @@ def search_notes(memory: Memory, args: Arguments) -> Reply:
     about = f' for "{short(words, 200)}"' if words else ""
     spelled = next((why for hit in found for why in hit.why if why.startswith("spelled: ")), "")
     loose = f"not as written; {flat(spelled)}" if spelled else "relaxed: not all words"
-    head = f"# {plural(total, 'note')}{about}" + (f" ({loose})" if hits.relaxed else "")
+    head = f"# {replies.counted(hits)}{about}" + (f" ({loose})" if hits.relaxed else "")
     hint = "" if total else "Try fewer or other words, search_type=title, or list_directory."
-    data = {"query": words, "results": entries, **page.data(total, len(entries)), "relaxed": hits.relaxed}
-    return Reply(lines(head, *blocks, page.foot(total, len(entries)), hint), data)
+    place = page.data(total, len(entries), is_lower_bound=hits.is_lower_bound)
+    foot = page.foot(total, len(entries), is_lower_bound=hits.is_lower_bound)
+    data = {"query": words, "results": entries, **place, "relaxed": hits.relaxed, **hits.bound}
+    return Reply(lines(head, *blocks, foot, hint), data)
 
 
 def search_query(memory: Memory, args: Arguments, words: str) -> Query:

@@ -14,7 +14,7 @@ from commonplace.errors import CannotRead, CommonplaceError, InvalidInput, Outsi
 from commonplace.faces.arguments import Arguments
 from commonplace.faces.reply import Reply, error_reply
 from commonplace.faces.tool import Run
-from commonplace.index.rows import NoteInfo
+from commonplace.index.rows import Hits, NoteInfo
 from commonplace.note.frontmatter import split
 from commonplace.note.model import Note
 from commonplace.text.neutral import flat
@@ -74,18 +74,19 @@ class Page:
         size = next(n for n in range(count, 0, -1) if self.offset % n == 0)
         return Page(self.offset // size + 1, size)
 
-    def data(self, total: int, shown: int) -> dict[str, Any]:
+    def data(self, total: int, shown: int, *, is_lower_bound: bool = False) -> dict[str, Any]:
         """The keys every list carries; `shown` entries of `total` are on this page."""
-        more = self.offset + shown < total
+        more = is_lower_bound or self.offset + shown < total
         return {"total": total, "page": self.number, "page_size": self.size, "more": more}
 
-    def foot(self, total: int, shown: int) -> str:
+    def foot(self, total: int, shown: int, *, is_lower_bound: bool = False) -> str:
         """The line that says what is shown and how to get the next page; "" when everything is."""
         if not shown:
             return f"Nothing on page {self.number}. Last page: {-(-total // self.size)}." if total else ""
         last = self.offset + shown
-        more = f" Next: page={self.number + 1}, page_size={self.size}." if last < total else ""
-        return "" if shown == total else f"Shown: {self.offset + 1}-{last} of {total}.{more}"
+        more = f" Next: page={self.number + 1}, page_size={self.size}." if is_lower_bound or last < total else ""
+        or_more = " or more" if is_lower_bound else ""
+        return "" if shown == total else f"Shown: {self.offset + 1}-{last} of {total}{or_more}.{more}"
 
 
 def lengths(entries: Sequence[dict[str, Any]], rows: Sequence[str], as_json: bool) -> list[int]:
@@ -156,6 +157,11 @@ def day(memory: Memory, moment: str | datetime, form: str = "%Y-%m-%d") -> str:
 def plural(count: int, word: str) -> str:
     """`1 note`, `1,204 notes`."""
     return f"{count:,} {word}{'' if count == 1 else 's'}"
+
+
+def counted(hits: Hits, word: str = "note") -> str:
+    """`1 note`, `10,000 or more notes`."""
+    return f"{hits.total:,} or more {word}s" if hits.is_lower_bound else plural(hits.total, word)
 
 
 def lines(*parts: str) -> str:

@@ -31,7 +31,7 @@ from commonplace.index.rows import (
 )
 from commonplace.index.search import parse
 from commonplace.index.search.chunks import READ, READ_LONG, ChunkReading
-from commonplace.index.search.queries import MAX_RANKED, SearchContext, search_context
+from commonplace.index.search.queries import MAX_RANKED, SearchContext, counted_to, search_context
 from commonplace.index.search.ranking import Nearness, Ranking
 from commonplace.index.search.snippets import shortened
 from commonplace.index.search.weights import WEIGHTS
@@ -74,6 +74,8 @@ def search(
         return _marked(db, _by_permalink(db, query.replace(valid_at=None), viewer, limit, offset), query, viewer)
     with search_context(db, query, viewer) as context:
         found = _Search(context, limit, offset, explain).run(today, near)
+        if found.total > (most := counted_to(offset + limit)):
+            found.total, found.is_lower_bound = most, True
         if found.total or not context.invalid or query.as_of is not None:
             return _marked(db, found, query, viewer) if context.spans else found
     return search(db, query.replace(valid_at=None), viewer=viewer, limit=limit, offset=offset, explain=explain,
@@ -148,7 +150,7 @@ class _Search:
         found = order[self.offset : self.offset + self.limit]
         if len(found) < self.limit:
             skip, room = max(0, self.offset - len(order)), self.limit - len(found)
-            every = rows if len(rows) == total else context.matches(loose, len(order) + skip + room)[0]
+            every, total = (rows, total) if len(rows) == total else context.matches(loose, len(order) + skip + room)
             found += _without(every, order)[skip : skip + room]
         return Hits(self._hits(reading, found), total)
 
@@ -204,7 +206,7 @@ class _Search:
             rows += _without(ranking.page(READ, stop + READ_LONG), reading.rows)[begin:stop]
         known = {hit.note.row for hit in first}
         hits = self._hits(reading, _without(rows, known)[: max(0, limit - len(first))], first)
-        total = ranking.total + sum(not ranking.is_counted(row) for row in known)
+        total = ranking.total(counted_to(offset + limit) + 1) + sum(not ranking.is_counted(row) for row in known)
         return Hits(hits[skip:], total, relaxed=True)
 
     def _hits(self, reading: ChunkReading, rows: Sequence[int], first: Sequence[Hit] = ()) -> list[Hit]:

@@ -119,8 +119,7 @@ class ChunkReading:
             self.scores[row] = min(self.scores.get(row, 0.0), self.scores.get(row, 0.0) * self._table.archived)
             for one in self.chunks.get(row, ()):
                 one.score = min(one.score, one.score * self._table.archived)
-        is_rescored = self.chunks or self._archived
-        self.order = list(dict.fromkeys([*(ranking.context.best_first(self.scores) if is_rescored else ()), *rows]))
+        self.order = list(dict.fromkeys([*ranking.context.best_first(self.scores), *rows]))
         self._least = min(self.scores.values(), default=0.0)
 
     def shown(self, text: NoteText) -> tuple[str, int]:

@@ -6,8 +6,8 @@ However common a term is, the cost is bounded: of many matches only the newest a
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
-from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -41,12 +41,15 @@ COMMON = 2_000
 """A word in more notes is not also matched as a prefix."""
 MAX_RANKED = 1_000
 """Of more matches only this many, the newest, are ranked."""
+MAX_COUNTED = 10_000
+"""Beyond so many matches a total only says that there are more. To count a note is to decode its entry in the list of
+each word: of a word in every third note, most of what a search takes."""
 NAMES, STEMS = "name_fts", "stem_fts"
 """The full-text tables of titles, headings and tags, and of stems."""
 
 _CACHE_BYTES = 20_000_000
-_LATE = 20_000
 _RARE_ENOUGH = 5_000
+_MAX_LONGER = 1_000
 _FEW_ROWS = 200
 _MAX_NAMED, _NAMED_SORTED = 500, 10
 _NO_SUCH_NOTE = '"\uf8ff"'
@@ -54,6 +57,12 @@ _SPELLED_LENGTHS = range(5, 20)
 _SPELLED_PREFIX = 3
 _MAX_SPELLINGS = 8
 _SPELLED_COUNT = 100
+_PREFIX = re.compile(r'(?<!")"([A-Za-z0-9]+)"\*')
+_LONGER = (
+    "with recursive longer(word) as (select ?1 union all"
+    " select (select term from words where term >= word || char(1) limit 1) from longer where word glob ?1 || '*'"
+    " limit ?2) select word from longer where word glob ?1 || '*'"
+)
 _GIVEN = "(select value from json_each(?))"
 _VISIBLE = "(?2 is null or exists (select 1 from note n where n.row = f.row and n.scope in ('global', ?2)))"
 """Whether the viewer whose own scope is ?2 sees the note of feature `f`."""
@@ -97,6 +106,11 @@ class Features(NamedTuple):
     first_person: int
     has_time: int
     is_long: int
+
+
+def counted_to(stop: int) -> int:
+    """How many matches are counted for a page that ends at `stop`: of more it is only known that there are more."""
+    return max(MAX_COUNTED, stop)
 
 
 class QueryCache(dict[Hashable, Any]):
@@ -197,19 +211,21 @@ class SearchContext:
         """Whether any note the viewer sees matches the term."""
         return self.count(self._visible(self.loose(one)), 1) > 0
 
-    def count(self, match: str, limit: int = -1, table: str = "") -> int:
-        """How many notes match an FTS5 expression, at most `limit`."""
+    def count(self, match: str, most: int, table: str = "") -> int:
+        """How many notes match an FTS5 expression, counted up to `most`."""
         table = table or self.table
-        counted = ("count", table, match + self._valid, limit)
+        match = self._spelled_out(match, table)
+        counted = ("count", table, match + self._valid, most)
         if counted not in self._cache:
-            text = f"from {table} where {table} match ?{self._valid}"
-            text = f"select count(*) from (select 1 {text} limit {limit})" if limit >= 0 else f"select count(*) {text}"
-            self._cache.keep({counted: self.db.execute(text, (match,)).fetchone()[0]}, len(match))
+            sql = f"select count(*) from (select 1 from {table} where {table} match ?{self._valid} limit ?)"
+            found = self.db.execute(sql, (match, most)).fetchone()[0]
+            self._cache.keep({counted: found}, len(match))
         return self._cache[counted]
 
-    def newest(self, match: str, limit: int = -1, table: str = "") -> list[int]:
+    def newest(self, match: str, limit: int, table: str = "") -> list[int]:
         """The newest rows that match an FTS5 expression."""
         table = table or self.table
+        match = self._spelled_out(match, table)
         asked = ("newest", table, match + self._valid, limit)
         if asked in self._cache:
             return self._cache[asked]
@@ -225,33 +241,33 @@ class SearchContext:
         return result
 
     def matches(self, match: str, limit: int = MAX_RANKED) -> tuple[list[int], int]:
-        """The newest rows that match and pass all filters, at most `limit`, and how many there are in all."""
-        if self.is_filtered:
-            where = " and ".join([f"{self.table} match ?", *self._conditions]) + self._valid_only("f.rowid")
-            found = self.db.execute(
-                f"select f.rowid from {self.table} f join note n on n.row = f.rowid where {where}"
-                " order by f.rowid desc",
-                [match, *self._values],
-            )
-            rows = passing(self.db, self.query, [row for (row,) in found])
-            return rows[:limit], len(rows)
-        if '"*' in match:
-            rows, total = self._late(match)
-            if total == len(rows) or len(rows) >= limit:
-                return rows[:limit], total
-        rows = self.newest(match, limit + 1)
-        return rows[:limit], len(rows) if len(rows) <= limit else self.count(match)
+        """The newest rows that match and pass all filters, at most `limit`; and how many there are in all, where there
+        are more than `counted_to` says, at least one more."""
+        most = counted_to(limit) + 1
+        if not self.is_filtered:
+            rows = self.newest(match, limit + 1)
+            return rows[:limit], len(rows) if len(rows) <= limit else self.count(match, most)
+        where = " and ".join([f"{self.table} match ?", *self._conditions]) + self._valid_only("f.rowid")
+        found = self.db.execute(
+            f"select f.rowid from {self.table} f join note n on n.row = f.rowid where {where}"
+            " order by f.rowid desc limit ?",
+            [self._spelled_out(match), *self._values, -1 if self.query.metadata or self.query.contains else most],
+        )
+        rows = passing(self.db, self.query, [row for (row,) in found])
+        return rows[:limit], len(rows)
 
-    def _late(self, match: str) -> tuple[list[int], int]:
-        """The matches among the newest notes, newest first, and how many there are of all, by one look: the words that
-        begin with a prefix take SQLite long to join."""
-        asked = ("late", self.table, match + self._valid)
+    def _spelled_out(self, match: str, table: str = "") -> str:
+        """The expression with the words that begin with a prefix in its place: FTS5 joins the lists of all of them
+        before it gives the first note, but reads no more of words joined by OR than it is asked for."""
+        return match if table == STEMS else _PREFIX.sub(self._longer, match)
+
+    def _longer(self, prefix: re.Match[str]) -> str:
+        asked = ("longer", prefix[0])
         if asked not in self._cache:
-            sql = "select count(*), group_concat(case when rowid > (select max(row) - ? from note) then rowid end)"
-            sql += f" from {self.table} where {self.table} match ?{self._valid}"
-            total, found = self.db.execute(sql, (_LATE, match)).fetchone()
-            rows = sorted(json.loads(f"[{found or ''}]"), reverse=True)
-            self._cache.keep({asked: (rows, total)}, len(match) + 40 * len(rows))
+            found = self.db.execute(_LONGER, (prefix[1].lower(), _MAX_LONGER + 1)).fetchall()
+            words = " OR ".join([f'"{prefix[1]}"', *(quoted(word) for (word,) in found[1:])])
+            words = prefix[0] if len(found) > _MAX_LONGER else f"({words})" if len(found) > 1 else words
+            self._cache.keep({asked: words}, len(words))
         return self._cache[asked]
 
     def passing(self, rows: Iterable[int]) -> list[int]:
@@ -283,7 +299,6 @@ class SearchContext:
             one
             for one in query.terms
             if (match == f"(({form(one)}))" and not self.is_filtered)  # these rows are all that hold it
-            or self.held(one) <= COMMON
             or self.count(self._column + one.whole, _RARE_ENOUGH + 1) <= _RARE_ENOUGH
         ]
         if not rare:
@@ -318,7 +333,7 @@ class SearchContext:
         sql = "select note from note_fold where fold = ? order by note desc limit 20"
         rows = self.db.execute(sql, (key(self.query.text),)).fetchall()
         sql = f"select rowid from {self.table} where {self.table} match ? and rowid in {_GIVEN}{self._valid}"
-        found = self.db.execute(sql, (match, _json(row for (row,) in rows))) if rows else ()
+        found = self.db.execute(sql, (self._spelled_out(match), _json(row for (row,) in rows))) if rows else ()
         return [row for (row,) in found]
 
     def texts(self, rows: Sequence[int], terms: Sequence[Term]) -> list[NoteText]:
@@ -341,13 +356,8 @@ class SearchContext:
 
     def best_first(self, scores: Mapping[int, float]) -> list[int]:
         """Rows by score; of equal score those changed last come first, then by permalink."""
-        often = Counter(scores.values())
-        equal = [row for row, score in scores.items() if often[score] > 1]
-        if not equal:
-            return sorted(scores, key=scores.__getitem__, reverse=True)
-        found = self.db.execute(f"select row, changed, permalink from note where row in {_GIVEN}", (_json(equal),))
-        known = {row: (-changed, permalink) for row, changed, permalink in found}
-        return sorted(scores, key=lambda row: (-scores[row], *known.get(row, ()), row))
+        found = self.db.execute(f"select row, changed, permalink from note where row in {_GIVEN}", (_json(scores),))
+        return [row for *_, row in sorted((-scores[row], -changed, link, row) for row, changed, link in found)]
 
     def size(self) -> int:
         """How many notes there are, whoever may see them."""
@@ -405,7 +415,8 @@ class SearchContext:
             (head, head + "\uffff", len(word) - 7, len(word) + 1),
         )]  # fmt: skip
         possible = inflected(stems)
-        held = self._held_words([one for one in edits if one in possible or not one.startswith(head)])
+        edits = [one for one in edits if one in possible or not one.startswith(head)]
+        held = [one for one in edits if self.count(self._visible(quoted(one)), 1, STEMS)]
         count = {one: self.count(self._visible(quoted(one)), _SPELLED_COUNT) for one in held}
         held.sort(key=lambda one: -count[one])
         return [one for one in held if count[one]][:_MAX_SPELLINGS] or held[:_MAX_SPELLINGS]
@@ -448,17 +459,6 @@ class SearchContext:
             )]  # fmt: skip
         found = f"select start, stop from passage where row in {_GIVEN} order by row"
         return self.db.execute(found, (_json(rows or [first]),)).fetchall()
-
-    def _held_words(self, words: list[str], *, is_known: bool = False) -> list[str]:
-        """The words that visible notes contain, by bisection. `is_known`: at least one is."""
-        text = self._visible(" OR ".join(map(quoted, words)))
-        if not is_known and not (words and self.count(text, 1, STEMS)):
-            return []
-        if len(words) == 1:
-            return words
-        half = len(words) // 2
-        first = self._held_words(words[:half])
-        return first + self._held_words(words[half:], is_known=not first)
 
 
 def _json(rows: Iterable[int]) -> str:

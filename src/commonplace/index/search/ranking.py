@@ -7,7 +7,6 @@ hundred notes. Of a search for all words the notes are given; what they say is r
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -43,8 +42,6 @@ _FAR_SHARE, _MIN_SPREAD = 0.1, 0.25
 _MAX_BETTER = 5
 _LONG = 720
 """Characters of a text whose relevance is halved for its length."""
-_MANY_LISTS = 20
-"""With more lists of notes there are so many groups that notes are grouped one by one."""
 _NAME = re.compile(r"[^\W\d_]+")
 _FREQUENT_NAME, _NAMED_SIZE = 25, 256
 
@@ -105,12 +102,9 @@ class _WordLookup:
         if len(found) > MAX_TERMS:
             rare = nlargest(MAX_TERMS, found, key=lambda word: word.weight)
             found = [word for word in found if word in rare]
-        if found and not self._column:
-            # Which notes have the words in their names: asked once for all, then for each.
-            every = [_own_match(word.text) for word in found]
-            if self._rows(" OR ".join(every), 1, NAMES):
-                for word, own in zip(found, every, strict=True):
-                    word.name_rows = self._rows(own, table=NAMES)
+        if not self._column:
+            for word in found:
+                word.name_rows = self._rows(_own_match(word.text), table=NAMES)
         return found
 
     def match(self, words: Sequence[Word]) -> str:
@@ -177,7 +171,7 @@ class Ranking:
     `query`, a search for all words, the notes `given`, each of which stands alone and is read as a whole.
 
     `today` is what "last week" counts from, `near` compares meanings. `scores`: of the notes that were scored;
-    `total`: how many contain a word or are scored. `features`: of the scored notes. `bits`: a bitmask for each of them,
+    `features`: of these too. `bits`: a bitmask for each of them,
     three bits per word: exact, longer, title. `cosines`: of meanings, scaled to 0 to 1.
     """
 
@@ -219,34 +213,35 @@ class Ranking:
         together = {*self._together.values(), *(self.bits.get(row, 0) for row in self.features)}
         self._most = max(map(self.scorer.__getitem__, together), default=0.0) or 1.0
         self._better: dict[int, int] = {}
-        self.scores = self._scores(own)
-        self.total = sum(map(len, self._groups.values())) + len(self.features.keys() - self.bits.keys())
-        self._order, self._is_whole = newest_first(self.scores), False
-        self._match = ""
-        if any(word.is_cut for word in self.words) and not context.is_filtered:
-            self._match = lookup.match(self.words)
-            self._match_table = lookup.table
-            self.total = max(self.total, context.count(self._match, table=lookup.table))
+        self.scores = self._scores()
+
+    @cached_property
+    def _order(self) -> list[int]:
+        return self.context.best_first(self.scores)
+
+    @cached_property
+    def _match(self) -> str:
+        """What finds all notes that contain a word, where not all were looked at."""
+        is_cut = any(word.is_cut for word in self.words) and not self.context.is_filtered
+        return self._lookup.match(self.words) if is_cut else ""
+
+    def total(self, most: int) -> int:
+        """How many notes contain a word or are scored; those that were not looked at are counted up to `most`."""
+        known = sum(map(len, self._groups.values())) + len(self.features.keys() - self.bits.keys())
+        return max(known, self.context.count(self._match, most, self._lookup.table)) if self._match else known
 
     def page(self, offset: int, limit: int) -> list[int]:
         """Some of the notes in order; of equal score those changed last come first, then by permalink."""
-        if offset + limit > len(self._order) and not self._is_whole:
+        order, stop = self._order, offset + limit
+        if stop > len(order):
             rest = sorted(set().union(*self._groups.values()) - self.features.keys(), reverse=True)
             if self._match:
-                rest += self.context.newest(self._match, table=self._match_table)
-            self._order, self._is_whole = list(dict.fromkeys([*self._order, *rest])), True
-        order, scores = self._order, self.scores
-        first, last = offset, min(offset + limit, len(order))
-        while 0 < first < last and order[first] in scores and scores[order[first]] == scores[order[first - 1]]:
-            first -= 1
-        while offset < last < len(scores) and scores[order[last]] == scores[order[last - 1]]:
-            last += 1
-        scored = {row: scores[row] for row in order[first:last] if row in scores}
-        part = self.context.best_first(scored) + order[first + len(scored) : last]
-        return part[offset - first :][:limit]
+                rest += self.context.newest(self._match, stop, self._lookup.table)
+            order = list(dict.fromkeys([*order, *rest]))
+        return order[offset:stop]
 
     def is_counted(self, row: int) -> bool:
-        """Whether `total` counts the note."""
+        """Whether `total` counts the note, if it counts so far."""
         return row in self.features or any(row in group for group in self._groups.values())
 
     def bits_of(self, row: int) -> int:
@@ -273,11 +268,16 @@ class Ranking:
 
     def shares(self, row: int) -> dict[str, float]:
         """What each feature adds to the score of a note that was scored, without those that add nothing."""
+        parts = self._parts(row) | {"several": self._table.several * self._better.get(row, 0)}
+        return {name: round(value, 3) for name, value in parts.items() if value}
+
+    def _parts(self, row: int) -> dict[str, float]:
+        """What each feature adds, besides what higher-scored notes of the conversation take away."""
         note = self.features[row]
         table, place = self._table, note.conversation
         words, meaning = self.own_score(row)
         together = self.bits.get(row, 0) if place is None else self._together.get(place, 0)
-        parts = {
+        return {
             "words": table.words * words,
             "meaning": table.words * meaning,
             "neighbors": self._neighbor_scores.get(row, 0.0),
@@ -288,40 +288,14 @@ class Ranking:
             "asks": 0.0 if place is None else table.asks * note.question / 100,
             "date": table.date * sum(period.share(note.day) for period in self.question.periods),
             "timed": table.timed if place is not None and self.question.when and note.has_time else 0.0,
-            "several": table.several * self._better.get(row, 0),
         }
-        return {name: round(value, 3) for name, value in parts.items() if value}
 
-    def _scores(self, own: Mapping[int, float]) -> dict[int, float]:
-        """The sum of all features of each note: what `shares` tells, computed for all at once."""
-        table, periods, scorer = self._table, self.question.periods, self.scorer
-        own_score, neighbors, bits = own.get, self._neighbor_scores.get, self.bits.get
-        conversation, coverage = table.conversation, table.conversation_words / self._most
-        question_share, own_share = table.asks / 100, table.own / 4
-        time_share = table.timed if self.question.when else 0.0
-        around = {
-            place: conversation * best + coverage * scorer[self._together[place]] for place, best in self._best.items()
-        }
-        days = {note.day for note in self.features.values()} if periods else ()
-        dated = {day: table.date * sum([period.share(day) for period in periods]) for day in days}
-        found = {}
-        # Unpacked by position: to ask each note for its parts by name takes twice as long.
-        for row, place, _, speaker, day, _, question, first_person, has_time, _ in self.features.values():
-            alone = own_score(row, 0.0)
-            score = table.words * alone + neighbors(row, 0.0) + own_share * first_person
-            if place is None:
-                score += conversation * alone + coverage * scorer[bits(row, 0)]
-            else:
-                score += around.get(place, 0.0) + question_share * question + time_share * has_time
-                if speaker in self.speakers:
-                    score += table.speaker
-            if dated:
-                score += dated[day]
-            found[row] = (score * 1e6 + 0.5) // 1 / 1e6  # round(score, 6) in a third of the time: equals stay equal
-        return self._spread(found) if self._is_several else found
-
-    def _spread(self, scores: dict[int, float]) -> dict[int, float]:
-        """The scores when several things are asked for: a penalty for each higher-scored note of the conversation."""
+    def _scores(self) -> dict[int, float]:
+        """The sum of all features of each note, with a penalty, when several things are asked for, for each
+        higher-scored note of the conversation."""
+        scores = {row: round(sum(self._parts(row).values()), 6) for row in self.features}
+        if not self._is_several:
+            return scores
         seen: dict[int, int] = {}
         for row in newest_first(scores):
             place = self.features[row].conversation
@@ -437,14 +411,6 @@ def _groups(words: Sequence[Word]) -> dict[int, set[int]]:
         if rows
     ]
     found: dict[int, set[int]] = {}
-    if len(lists) > _MANY_LISTS:
-        bits: defaultdict[int, int] = defaultdict(int)
-        for bit, rows in lists:
-            for row in rows:
-                bits[row] |= bit
-        for row, held in bits.items():
-            found.setdefault(held, set()).add(row)
-        return found
     for bit, rows in lists:
         left = set(rows)
         for bits_before, group in list(found.items()):

@@ -43,7 +43,7 @@ def drawing(visit: Visit) -> dict[str, Any]:
         return _around(visit, [memory.find(given["note"])], limit)
     if given.get("q", "").strip() or any(given.get(name) for name in ("tag", "agent", "from", "until")):
         hits = search.find(memory, given, HITS, 0)
-        return _around(visit, [hit.note for hit in hits], limit, hits.total)
+        return _around(visit, [hit.note for hit in hits], limit, hits.total) | hits.bound
     infos, _ = memory.list(search.query_of(memory, given), limit=0)
     cluster = given.get("cluster", "")
     if cluster:  # a folder with all below it, with a final `/` without

@@ -44,7 +44,7 @@ def show(visit: Visit) -> Response:
     hits = find(memory, given, SHOWN, offset)
     values: dict[str, Any] = {
         "hits": hits, "rows": [_row(hit) for hit in hits], "given": given,
-        "offset": offset, "next": offset + SHOWN if offset + len(hits) < hits.total else 0,
+        "offset": offset, "next": offset + SHOWN if hits.is_lower_bound or offset + len(hits) < hits.total else 0,
         "plain": not given.get("q", "").strip(),
     }  # fmt: skip
     if visit.is_live:
@@ -67,7 +67,7 @@ def json(visit: Visit) -> dict[str, Any]:
            "tags": list(hit.note.tags), "score": round(hit.score, 4), "shares": hit.shares, "why": hit.why}
         for hit in hits
     ]  # fmt: skip
-    return {"total": hits.total, "relaxed": hits.relaxed, "hits": rows}
+    return {"total": hits.total, "relaxed": hits.relaxed, "hits": rows, **hits.bound}
 
 
 def _row(hit: Hit) -> tuple[Any, ...]:

@@ -180,7 +180,8 @@
   function describe(found) {
     const words = canvas.dataset, many = found.nodes.length, figure = canvas.parentElement;
     const said = !many ? words.none : found.clusters ? words.clusters : many < found.total ? words.some : words.all;
-    figure.querySelector("figcaption span").textContent = said.replace("{n}", found.total).replace("{m}", many);
+    const total = found.total + (found.total_is_lower_bound ? "+" : "");
+    figure.querySelector("figcaption span").textContent = said.replace("{n}", total).replace("{m}", many);
     figure.querySelector("ul.columns").append(...found.nodes.map((node) => {
       const item = document.createElement("li"), link = item.appendChild(document.createElement("a"));
       link.href = node.url; link.textContent = node.title;

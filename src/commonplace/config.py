@@ -154,8 +154,8 @@ def load(
     if isinstance(given, str) and "://" in given and not is_database(given):
         raise ConfigError(f'the home is a folder or postgresql://HOST/DATABASE?space=NAME, not "{given}"')
     url, space = _database(given) if isinstance(given, str) and is_database(given) else (None, "")
-    folder = _absolute(given or "~/.memory") if url is None else _replica(url, space, environ)
-    path = _absolute(file) if file else folder / "config.yaml"
+    folder = absolute(given or "~/.memory") if url is None else _replica(url, space, environ)
+    path = absolute(file) if file else folder / "config.yaml"
     if unread:
         return Settings(folder, path, url, space)
     found = _File(path, _read(path))
@@ -166,9 +166,9 @@ def load(
         url, space = _database(address)
         folder = _replica(url, space, environ)
     elif given is None and (root := storage.get("root")):
-        folder = _absolute(root)
+        folder = absolute(root)
     if url is not None and (file or given is None) and (cache := storage.get("cache")):
-        folder = _absolute(cache)
+        folder = absolute(cache)
     return found.settings(folder, environ, url, space)
 
 
@@ -227,7 +227,7 @@ def _replica(url: str, space: str, environ: Mapping[str, str]) -> Path:
         space,
     ]
     name = hashlib.sha256("\0".join(place).encode()).hexdigest()[:16]
-    return _absolute(environ.get("XDG_CACHE_HOME") or "~/.cache") / "commonplace" / f"{space}-{name}"
+    return absolute(environ.get("XDG_CACHE_HOME") or "~/.cache") / "commonplace" / f"{space}-{name}"
 
 
 def stored(path: Path, key: str) -> Any:
@@ -247,7 +247,8 @@ def with_key(path: Path, key: str, value: Any) -> str:
     return text
 
 
-def _absolute(path: str | os.PathLike[str]) -> Path:
+def absolute(path: str | os.PathLike[str]) -> Path:
+    """The path from the root of the file system, `~` expanded."""
     return Path(os.path.abspath(os.path.expanduser(os.fspath(path))))
 
 
@@ -347,7 +348,7 @@ class _File:
         roots = self.section("notes").get("roots") or []
         if not isinstance(roots, list) or not all(isinstance(each, str) for each in roots):
             raise self.refuse(f'notes.roots must be a list of folders, got "{roots}"')
-        values["roots"] = tuple(str(_absolute(each)) for each in roots)
+        values["roots"] = tuple(str(absolute(each)) for each in roots)
         graph = self.section("graph")
         if (place := graph.get("file", graph.get("memoryFilePath", self.rows.get("memoryFilePath")))) is not None:
             values["graph_file"] = str(place)

@@ -10,8 +10,9 @@ import stat
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from commonplace.config import absolute
 from commonplace.engine.embedding import Embedding
-from commonplace.engine.engine import Engine, absolute
+from commonplace.engine.engine import Engine
 from commonplace.engine.erase import finish
 from commonplace.engine.freshness import NOT_UTF8
 from commonplace.engine.history import HistoryVerbs

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 from commonplace import clock as clocks
 from commonplace import config
 from commonplace.clock import CALL_WAITS, Clock, waits_at_most
-from commonplace.config import Settings
+from commonplace.config import Settings, absolute
 from commonplace.engine.freshness import NOT_UTF8, Freshness
 from commonplace.engine.guard import Again, Guard
 from commonplace.engine.limits import DayUse
@@ -493,11 +493,6 @@ class Engine:
                 return self.home.purge(self.clock() - timedelta(days=self.settings.history_days), living)
         except OSError as error:
             raise StorageError("the history", reason(error)) from None
-
-
-def absolute(place: str | os.PathLike[str]) -> Path:
-    """The place as an absolute path, `~` expanded."""
-    return Path(os.path.abspath(os.path.expanduser(place)))
 
 
 def _file_stamp(file: Path) -> tuple[int, int] | None:

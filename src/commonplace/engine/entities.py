@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from commonplace.errors import CommonplaceError
-from commonplace.store.inplace.graph_lines import ENTITY_KEYS, BadLine, Entity, GraphRelation, parse_graph_object
+from commonplace.store.inplace.graph_lines import (
+    ENTITY_KEYS,
+    BadLine,
+    Entity,
+    GraphRelation,
+    json_value,
+    parse_graph_object,
+)
 from commonplace.text.unicode import is_valid_unicode
 
 __all__ = ["AmbiguousEntity", "Entity", "EntityKey", "GraphRelation", "GraphText", "NoEntity"]
@@ -56,7 +62,7 @@ def parse_graph(text: str) -> GraphText:
     """The graph in `text`: JSON Lines, a JSON array of such objects, or one object of `entities` and `relations`.
     Lines, or members of the array, count from 1. Lines of another type are bad ones too."""
     text = text.removeprefix("\ufeff")
-    whole = _json(text) if text.lstrip()[:1] in ("[", "{") else None
+    whole = json_value(text) if text.lstrip()[:1] in ("[", "{") else None
     if isinstance(whole, list):
         return _collect(enumerate(whole, 1))
     if isinstance(whole, dict) and "type" not in whole:
@@ -64,7 +70,7 @@ def parse_graph(text: str) -> GraphText:
         listed = [(kind, each) for kind, values in members if isinstance(values, list) for each in values]
         return _collect((1, {**each, "type": kind} if isinstance(each, dict) else each) for kind, each in listed)
     lines = ((number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip())
-    return _collect((number, _json(line) if is_valid_unicode(line) else None) for number, line in lines)
+    return _collect((number, json_value(line) if is_valid_unicode(line) else None) for number, line in lines)
 
 
 _BAD = {
@@ -90,11 +96,3 @@ def _collect(values: Iterable[tuple[int, Any]]) -> GraphText:
         else:
             found.bad.append((number, _BAD.get(str(value.get("type")), "neither entity nor relation")))
     return found
-
-
-def _json(text: str) -> Any:
-    """The JSON value, None when it is none."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None

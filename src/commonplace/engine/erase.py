@@ -16,8 +16,9 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, cast
 
 from commonplace.clock import stamp
+from commonplace.config import absolute
 from commonplace.engine import locations, review
-from commonplace.engine.engine import Engine, absolute, verb
+from commonplace.engine.engine import Engine, verb
 from commonplace.engine.history import HistoryVerbs
 from commonplace.engine.locations import Location
 from commonplace.engine.overview import Overview, Pending

@@ -18,7 +18,7 @@ from commonplace.errors import CannotUndo, CommonplaceError, NotFound, StorageEr
 from commonplace.query import Query
 from commonplace.store.change import Step
 from commonplace.store.inplace import KeptLines, LineChange
-from commonplace.store.inplace.graph_lines import BadLine, parse_graph_object, parse_line
+from commonplace.store.inplace.graph_lines import said_by
 from commonplace.store.inplace.graph_store import EntityLine, GraphStore, LineEdit
 from commonplace.store.journal import LINES, Change
 
@@ -216,10 +216,7 @@ def _inverse(store: GraphStore, kept: KeptLines) -> LineEdit | None:
 
 def _is_there(store: GraphStore, edit: LineEdit, line: bytes) -> bool:
     """Whether the entity or relation of a line stands in the file, but for what the edit removes."""
-    try:
-        found = parse_graph_object(parse_line(line) or {})
-    except BadLine:
-        return False
+    found = said_by(line)
     if isinstance(found, GraphRelation):
         slots = [slot for slot in store.ends.get(found.source, ()) if store.relations[slot].triple == found.triple]
     else:

@@ -270,7 +270,8 @@ class Freshness:
         if project in self.late:
             from commonplace.index.sync import Result
 
-            self._check_file(self.stores[project], path, Result())
+            store = self.stores[project]
+            self._apply(store, self._differs(store, path), Result())
 
     def _compare(self, store: FolderStore, watch: Watch) -> Iterator[None]:
         """Compare a project with the index and apply what differs, piece by piece.
@@ -380,10 +381,6 @@ class Freshness:
         if listing.unreadable:
             self._troubles[name] = _unreadable(name, listing.unreadable)
         return changes
-
-    def _check_file(self, store: Store, path: str, result: Result) -> None:
-        """Compare one file with the index, and apply what differs."""
-        self._apply(store, self._differs(store, path), result)
 
     def _differs(self, store: Store, path: str) -> list[Difference]:
         """What has to change in the index so that it shows one file."""

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from commonplace import config
-from commonplace.config import OWN_FOLDER, Settings
-from commonplace.engine.engine import GRAPH_FILE_SUFFIX, ONLY_SHARED, absolute, verb
+from commonplace.config import OWN_FOLDER, Settings, absolute
+from commonplace.engine.engine import GRAPH_FILE_SUFFIX, ONLY_SHARED, verb
 from commonplace.engine.reading import ReadVerbs
 from commonplace.engine.review import ask
 from commonplace.errors import Exists, InvalidInput, ProjectRefused, StorageError

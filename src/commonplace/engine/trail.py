@@ -17,7 +17,7 @@ from commonplace.engine.writing import as_file, id_list
 from commonplace.errors import NotFound, StorageError
 from commonplace.index.database import SCHEMA
 from commonplace.note.model import CATEGORY_PROJECT
-from commonplace.store.inplace.graph_lines import BadLine, GraphRelation, parse_graph_object, parse_line
+from commonplace.store.inplace.graph_lines import GraphRelation, said_by
 from commonplace.store.journal import ERASE, LINES, ORIGINS, Change, Touched
 from commonplace.store.layout import PRIVATE, TEMP_PREFIX
 
@@ -201,10 +201,7 @@ def _is_below(place: Location, folder: Location) -> bool:
 
 def _names(line: bytes, names: Collection[str]) -> bool:
     """Whether a line of a graph file is one of these entities, or a relation at one."""
-    try:
-        found = parse_graph_object(parse_line(line) or {})
-    except BadLine:
-        return False
+    found = said_by(line)
     if isinstance(found, GraphRelation):
         return found.source in names or found.target in names
     return found is not None and found.name in names

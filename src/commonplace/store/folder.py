@@ -50,17 +50,14 @@ class FolderStore:
         return {name: value for name, value in vars(self).items() if name not in ("show", "staged")}
 
     def trouble(self) -> str:
-        """Why the notes cannot be listed now, "" when they can."""
         if self.optional or os.path.isdir(self.root):
             return ""
         return f"The folder of project {self.name} is missing; its notes are as last seen."
 
     def version(self) -> Stamp | None:
-        """None: only a listing tells the state of a folder."""
-        return None
+        return None  # only a listing tells the state of a folder
 
     def changed_since(self, version: Stamp | None) -> builtins.list[str] | None:
-        """None: only a listing tells."""
         return None
 
     def check_writable(self) -> None:
@@ -73,15 +70,13 @@ class FolderStore:
         return self._every_text or path.lower().endswith(NOTE_SUFFIXES)
 
     def list(self, below: str = "") -> Listing:
-        """Every note file, or those of one folder, with its stamp. A folder that cannot be read is named in
-        `unreadable`; one that is gone (but for the project's own) just holds nothing."""
+        """As in `Store`; a folder that is gone (but for the project's own) just holds nothing."""
         listing = Listing()
         for _ in self.parts(below, listing):
             pass
         return listing
 
     def parts(self, below: str, listing: Listing) -> Iterator[None]:
-        """The same, some thousand files at a time: each step adds them to `listing`, which the caller may empty."""
         staged = dict(self.staged(self.root))
         waiting = [] if below and has_link(self.root, below) else [below]  # what a link leads to is listed there
         while waiting:
@@ -161,7 +156,6 @@ class FolderStore:
                 continue
 
     def stamp(self, path: str) -> Stamp | None:
-        """The stamp of the note at `path` now; None when no such note file is there."""
         self.show(self.root, path)
         try:
             status = os.lstat(os.path.join(self.root, path))
@@ -187,10 +181,6 @@ class FolderStore:
         return open_folder(self.root, path.rpartition("/")[0], self.name, links=self._links)
 
     def place(self, path: str) -> PathInfo:
-        """What lies at `path` ("" = the project), not following a final symlink.
-
-        Raises OutsideError when the way there leads out, StorageError.
-        """
         if not path:
             return PathInfo("folder", "")
         here = path

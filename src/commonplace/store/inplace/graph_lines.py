@@ -72,14 +72,15 @@ def parse_graph_object(value: dict[str, Any]) -> Entity | GraphRelation | None:
 def holds_graph(file: Path) -> bool:
     """Whether one of the file's first lines is an entity or a relation. Raises OSError."""
     with file.open("rb") as lines:
-        for line in (lines.readline(_LONGEST) for _ in range(_FIRST_LINES)):
-            try:
-                value = parse_line(line)
-                if value is not None and parse_graph_object(value) is not None:
-                    return True
-            except BadLine:
-                continue
-    return False
+        return any(said_by(lines.readline(_LONGEST)) is not None for _ in range(_FIRST_LINES))
+
+
+def said_by(line: bytes) -> Entity | GraphRelation | None:
+    """The entity or relation a line holds, None for any other line."""
+    try:
+        return parse_graph_object(parse_line(line) or {})
+    except BadLine:
+        return None
 
 
 def parse_line(line: bytes) -> dict[str, Any] | None:
@@ -161,11 +162,11 @@ def shape_of(data: bytes, lines: Sequence[bytes]) -> str:
     full = list(islice(stripped, 2))
     if not full:
         return ""
-    first = _value(full[0])
+    first = json_value(full[0])
     if isinstance(first, dict) and (len(full) > 1 or "type" in first):
         return ""
     full += stripped
-    whole = _value(data.removeprefix(_BOM).strip())
+    whole = json_value(data.removeprefix(_BOM).strip())
     if isinstance(whole, list):
         return "a JSON array"
     if whole is not None and len(full) > 1:
@@ -175,14 +176,14 @@ def shape_of(data: bytes, lines: Sequence[bytes]) -> str:
     if not any(line.startswith(b"{") for line in full):
         return "a file of another kind"
     is_torn = full[0] == b"{" or full[0].startswith(b"[")
-    if is_torn and not any(isinstance(_value(line), dict) for line in full):
+    if is_torn and not any(isinstance(json_value(line), dict) for line in full):
         return "one JSON value over several lines, cut off"
     return ""
 
 
-def _value(data: bytes) -> Any:
+def json_value(text: str | bytes) -> Any:
     """The JSON value, None when it is none."""
     try:
-        return json.loads(data.decode())
+        return json.loads(text if isinstance(text, str) else text.decode())
     except (ValueError, RecursionError):
         return None

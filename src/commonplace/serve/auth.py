@@ -52,8 +52,7 @@ class AccessRefused(StorageError):
 
     def __init__(self, why: str):
         super().__init__("access.json", why)
-        self.message = f"{Layout(Path()).access} of the home cannot be read: {why}. Mend it, or restore a backup."
-        self.args = (self.message,)
+        self.args = (f"{Layout(Path()).access} of the home cannot be read: {why}. Mend it, or restore a backup.",)
 
 
 class NoSuch(CommonplaceError):
@@ -212,19 +211,12 @@ class Access:
         secret is compared, in constant time, so that the time taken says nothing of any."""
         now, kept = self.clock(), digest(secret).encode()
         rows = self.rows()
-        own = granted = None
-        for row in rows.get("tokens", ()):
-            if hmac.compare_digest(row["hash"].encode(), kept):
-                own = row
-        for row in rows.get("grants", ()):
-            if hmac.compare_digest(row["access"].encode(), kept):
-                granted = row
-        if granted is not None and now < parse_stamp(granted["access_expires"]):
-            token = self.by_id(granted["token"])
-            return token and replace(
-                token, scope=least_scope(token.scope, granted["scope"]), audience=granted["resource"]
-            )
-        token = None if own is None else _token(own)
+        own = [each for each in rows.get("tokens", ()) if hmac.compare_digest(each["hash"].encode(), kept)]
+        granted = [each for each in rows.get("grants", ()) if hmac.compare_digest(each["access"].encode(), kept)]
+        if granted and now < parse_stamp(granted[0]["access_expires"]):
+            row, token = granted[0], self.by_id(granted[0]["token"])
+            return token and replace(token, scope=least_scope(token.scope, row["scope"]), audience=row["resource"])
+        token = _token(own[0]) if own else None
         return token if token is not None and token.is_valid(now) else None
 
     def by_id(self, id: str) -> StoredToken | None:

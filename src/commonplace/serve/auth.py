@@ -25,7 +25,7 @@ from commonplace.clock import Clock, parse_stamp, stamp
 from commonplace.errors import CommonplaceError, Exists, InvalidInput, StorageError
 from commonplace.faces.tool import Tool
 from commonplace.store.base import sha256
-from commonplace.store.files import lock_file, make_private, put_derived, reason, sync_folder
+from commonplace.store.files import lock_file, make_private, put_derived, reason, storing, sync_folder
 from commonplace.store.layout import Layout
 from commonplace.store.shared import changing_shared, follow_shared, shared_space
 
@@ -149,11 +149,9 @@ class Access:
     @contextmanager
     def changing(self) -> Iterator[dict[str, Any]]:
         """Everything in the file, to be changed; written durably at the end. Raises AccessRefused, StorageError."""
-        try:
+        with storing(self._layout.access.name):
             make_private(self._layout.private)
             lock = lock_file(self._layout.access_lock, fcntl.LOCK_EX)
-        except OSError as error:
-            raise StorageError(self._layout.access.name, reason(error)) from None
         try:
             with changing_shared(self._layout.root, self._layout.access):
                 rows = json.loads(json.dumps(self.rows()))
@@ -267,10 +265,8 @@ class Access:
             elif any(os.path.realpath(each["home"]) == str(real) for each in spaces.values()):
                 raise InvalidInput(f"{place} is the folder of another space; choose another one")
             else:
-                try:
+                with storing(str(place)):
                     make_private(place)
-                except OSError as error:
-                    raise StorageError(str(place), reason(error)) from None
                 spaces[name] = {"home": str(place), "members": {}}
         return self.space(name)
 

@@ -25,7 +25,7 @@ from commonplace.engine.contents import OWN, Contents
 from commonplace.engine.database_move import IntoDatabase
 from commonplace.errors import InvalidInput, StorageError
 from commonplace.store.base import Stamp, Values, sha256
-from commonplace.store.files import make_private, put_derived, read_file, reason, stamp_of, write_file
+from commonplace.store.files import make_private, put_derived, read_file, stamp_of, storing, write_file
 from commonplace.store.layout import PRIVATE, TEMP_PREFIX, Layout
 
 Progress = Callable[[int, int], None]
@@ -139,7 +139,7 @@ class FolderMove:
             if dry_run:
                 self._seen = {name: stamp_of(os.lstat(self.source / name)) for name in self._names()}
                 return self._counted(moved)
-            try:
+            with storing(str(self.target)):
                 make_private(self._note.parent)
                 put_derived(self._note, json.dumps({"from": str(self.source)}).encode())
                 make_private(self._staged)
@@ -155,9 +155,7 @@ class FolderMove:
                 if self._memory is not None and (reads := contents.reads()):
                     self._put(_READS, reads, 0o600, 0)
                     self._digests[_READS], self._seen[_READS] = sha256(reads), Stamp(len(reads), 0, 0)
-            except OSError as error:
-                raise StorageError(str(self.target), reason(error)) from None
-        try:
+        with storing(str(self.target)):
             read = dict(self._digests)
             moved.rewritten = self._relocate()
             self._check(progress)
@@ -165,8 +163,6 @@ class FolderMove:
             self._counted(moved)
             os.sync()
             put_derived(self._note, json.dumps({"from": str(self.source), "moved": asdict(moved)}).encode())
-        except OSError as error:
-            raise StorageError(str(self.target), reason(error)) from None
         self._finish()
         return moved
 
@@ -261,14 +257,12 @@ class FolderMove:
     def _finish(self) -> None:
         """Rename all that was checked into place, what makes it a home last."""
         gone = self.target / PRIVATE / f"{TEMP_PREFIX}moved"
-        try:
+        with storing(str(self.target)):
             for name in sorted(os.listdir(self._staged), key=lambda name: (name == PRIVATE, name)):
                 os.rename(self._staged / name, self.target / name)
             os.sync()
             os.rename(self.target / MOVING, gone)
             shutil.rmtree(gone)
-        except OSError as error:
-            raise StorageError(str(self.target), reason(error)) from None
 
     def _counted(self, moved: HomeMoved) -> HomeMoved:
         names = [name for name in self._seen if not name.endswith("/")]
@@ -285,8 +279,8 @@ def checksum(digests: Mapping[str, str]) -> str:
     """See `HomeMoved`: `digests` are SHA-256 by name."""
     own = Layout(Path("/"))
     folders = (OWN, *(str(place.relative_to("/")) for place in own.built_in().values()))
-    lines = sorted(f"{digest}  {name}\n" for name, digest in digests.items() if name.partition("/")[0] in folders)
-    return sha256("".join(sorted(lines, key=lambda line: line[66:])).encode("utf-8", "surrogateescape"))
+    lines = (f"{digest}  {name}\n" for name, digest in sorted(digests.items()) if name.partition("/")[0] in folders)
+    return sha256("".join(lines).encode("utf-8", "surrogateescape"))
 
 
 def _all_below(folder: Path) -> Iterator[str]:

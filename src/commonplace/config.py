@@ -129,8 +129,9 @@ class Settings:
 
     @property
     def shown_home(self) -> str:
-        """The home for people: an address without the password."""
-        return re.sub(r"(//[^/@:]*):[^/@]*@", r"\1@", self.address)
+        """The home for people: an address without its passwords."""
+        shown = re.sub(r"(//[^/@:]*):[^/@]*@", r"\1@", self.address)
+        return shown if self.url is None else re.sub(r"[^?&=]*password=[^&]*&", "", shown)
 
     @property
     def zone(self) -> tzinfo | None:

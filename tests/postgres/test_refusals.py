@@ -36,6 +36,11 @@ def test_an_address_without_a_host_is_the_server_of_this_machine():
     assert (settings.url, settings.space) == ("postgresql:///team?host=%2Frun%2Fpg", "one")
 
 
+def test_no_password_of_an_address_is_shown():
+    settings = load("postgresql://me:secret@h/notes?password=secret&sslpassword=secret&port=1&space=one")
+    assert settings.shown_home == "postgresql://me@h/notes?port=1&space=one"
+
+
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [("/team", "/nowhere", "no database of this name; make it with createdb"), (f"{ROLE}@", "nobody@", "this user")],

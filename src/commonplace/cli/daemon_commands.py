@@ -159,16 +159,15 @@ def _serve(
     from commonplace.serve.daemon import Daemon, Running, daemon_lock, http_noted, serve_web
     from commonplace.serve.sessions import McpSessions
     from commonplace.serve.socket import Listener
-    from commonplace.store.files import make_private, reason
+    from commonplace.store.files import make_private, storing
     from commonplace.store.layout import Layout
 
     layout, listener, has_upkeep = Layout(settings.home), None, True
     with ExitStack() as held:
         try:
-            make_private(layout.root)
-            held.enter_context(daemon_lock(layout.daemon_lock))
-        except OSError as error:
-            raise StorageError(layout.daemon_lock.name, reason(error)) from None
+            with storing(layout.daemon_lock.name):
+                make_private(layout.root)
+                held.enter_context(daemon_lock(layout.daemon_lock))
         except Running:
             if show is None:
                 raise

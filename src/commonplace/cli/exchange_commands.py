@@ -19,7 +19,7 @@ from commonplace.cli import output, presets
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.memory_commands import category_option
 from commonplace.cli.output import Failure
-from commonplace.cli.syntax import Names, Text, Usage, command, flag, group, option, text_from
+from commonplace.cli.syntax import Names, Text, Usage, command, flag, group, input_of, option, text_from
 from commonplace.config import SOURCES
 from commonplace.errors import CommonplaceError, near
 from commonplace.query import check_memory, memory_query
@@ -141,7 +141,7 @@ def import_(
         return _move_in(call, *moved, project=project, dry_run=dry_run, skip_bad=skip_bad)
     from commonplace.transfer.jsonl import Import, Tally
 
-    with _opened(file) as given, call.memory(watch=True) as memory, _seekable(given, memory.home) as source:
+    with input_of(file) as given, call.memory(watch=True) as memory, _seekable(given, memory.home) as source:
         importing = Import(memory, source, skip_bad=skip_bad)
         if dry_run:
             tally = importing.plan(lambda line: None if call.json else output.text(flat(line)), output.notice)
@@ -164,24 +164,6 @@ def _importing(done: Callable[[], int], what: str) -> Iterator[Callable[[int, in
         if number := done():
             output.notice(f"{number} {what} were imported before that; import the same again to go on")
         raise
-
-
-@contextmanager
-def _opened(file: str | None) -> Iterator[BinaryIO]:
-    """The input as bytes. Raises Failure naming the file."""
-    if file is None or file == "-":
-        if sys.stdin is None:
-            raise Failure("cannot read the input: stdin is closed")
-        yield sys.stdin.buffer
-        return
-    try:
-        stream = Path(file).expanduser().open("rb")
-    except FileNotFoundError:
-        raise Failure(f"open input file: {file}: no such file", "not_found") from None
-    except OSError as error:
-        raise Failure(f"open input file: {file}: {reason(error)}", "storage") from None
-    with stream:
-        yield stream
 
 
 @contextmanager

@@ -5,21 +5,21 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime, tzinfo
+from datetime import datetime, tzinfo
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from commonplace.cli.invocation import Invocation
-from commonplace.cli.memory_commands import minute
+from commonplace.cli.memory_commands import minute, moment_of
 from commonplace.cli.output import Failure, confirmed, table_row
 from commonplace.cli.syntax import Number, Text, Usage, command, flag, option
-from commonplace.errors import TimeframeError
+from commonplace.clock import to_utc
 from commonplace.text.neutral import flat
 
 if TYPE_CHECKING:
-    from commonplace.engine import Memory
     from commonplace.store.journal import Change
 
+_FRAMES = "Use e.g. 2h, 7d, yesterday, last week or 2026-11-01."
 _LOG_ROW = "#{} {:<16} {:<10} {:<8} {}{}"
 _ERASED_KEYS = ("notes", "changes", "texts", "files", "bytes", "remains", "mentions")
 _SHOWN = 20
@@ -38,7 +38,7 @@ def log(call: Invocation, ref: str | None = None, *, limit: int, agent: Text, si
     What one run of a job did is one line; --run opens it.
     """
     with call.memory() as memory:
-        start = _timeframe(memory, since, "--since date") if since is not None else None
+        start = None if since is None else moment_of(memory.since, since, "--since date", _FRAMES)
         zone = memory.settings.zone
         if run is not None:
             every = memory.log(ref, limit=0, agent=agent, since=start)
@@ -66,15 +66,6 @@ def _line(changes: Sequence[Change], zone: tzinfo | None) -> str:
     words = ", ".join(f"{word}: {' '.join(str(value).split())}" for word, value in (last.details or {}).items())
     row = last.number, minute(last.time, zone), last.verb, last.agent or "owner", _place(last)
     return table_row(_LOG_ROW, *row, more + (f" ({words})" if words else ""))
-
-
-def _timeframe(memory: Memory, text: str, name: str) -> datetime:
-    """The beginning of a time frame such as `yesterday`. Raises Failure naming the parameter `name`."""
-    try:
-        return memory.since(text)
-    except TimeframeError:
-        hint = "Use e.g. 2h, 7d, yesterday, last week or 2026-11-01."
-        raise Failure(f'invalid {name}: "{text}"', TimeframeError.code, hint) from None
 
 
 def _place(change: Change) -> str:
@@ -128,15 +119,12 @@ def restore(call: Invocation, ref: str, *, at: Text, change: int | None, to: Tex
     if at is not None and change is not None:
         raise Usage("--at and --change exclude each other")
     with call.memory() as memory:
-        zone, moment = memory.settings.zone, None
+        moment = None
         if at is not None:
             try:
-                moment = datetime.fromisoformat(at.strip())
-                if moment.tzinfo is None:
-                    moment = moment.replace(tzinfo=zone) if zone else moment.astimezone()
-                moment = moment.astimezone(UTC)
+                moment = to_utc(datetime.fromisoformat(at.strip()), memory.settings.zone)
             except (ValueError, OverflowError):
-                moment = _timeframe(memory, at, "--at time")
+                moment = moment_of(memory.since, at, "--at time", _FRAMES)
         path, number = memory.restore(ref, at=moment, change=change, to=to)
         source = next((each for each in memory.log(limit=0) if each.number == number), None)
         when = f"\nIt is what it was before {minute(source.time, zone)} ({source.verb})." if source else ""

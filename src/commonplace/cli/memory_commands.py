@@ -217,11 +217,16 @@ def _block(row: dict[str, Any], zone: tzinfo | None) -> str:
 
 def as_of_moment(memory: Memory, text: Text) -> datetime | None:
     """The time `--as-of` asks about, if it is given. Raises Failure."""
+    hint = "Use e.g. 2025-03-01, 2025-03 or yesterday."
+    return None if text is None else moment_of(memory.as_of, text, "--as-of date", hint)
+
+
+def moment_of(read: Callable[[str], datetime], text: str, name: str, hint: str) -> datetime:
+    """The time that the value `text` of an option means. Raises Failure naming the option."""
     try:
-        return None if text is None else memory.as_of(text)
+        return read(text)
     except TimeframeError:
-        hint = "Use e.g. 2025-03-01, 2025-03 or yesterday."
-        raise Failure(f'invalid --as-of date: "{text}"', TimeframeError.code, hint) from None
+        raise Failure(f'invalid {name}: "{text}"', TimeframeError.code, hint) from None
 
 
 def _local(value: datetime | str, zone: tzinfo | None, form: str = "%Y-%m-%d %H:%M:%S") -> str:

@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unicodedata import combining, east_asian_width
 
@@ -154,16 +153,6 @@ def _page(content: str) -> bool:
         with suppress(KeyboardInterrupt):
             pager.wait()
     return True
-
-
-def read_input(file: str) -> bytes:
-    """The bytes of a file that is named on the command line. Raises Failure naming it."""
-    try:
-        return Path(file).expanduser().read_bytes()
-    except OSError as error:
-        is_missing = isinstance(error, FileNotFoundError)
-        why = "no such file" if is_missing else error.strerror
-        raise Failure(f"open input file: {file}: {why}", "not_found") from None
 
 
 def json_value(value: Any) -> None:

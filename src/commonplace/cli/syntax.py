@@ -7,11 +7,13 @@ more); global options are accepted before and after the command's name. Here are
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cache
 from importlib import import_module
-from typing import Any
+from pathlib import Path
+from typing import Any, BinaryIO
 
 import click
 
@@ -360,6 +362,26 @@ def text_from(words: tuple[str, ...]) -> str:
         return sys.stdin.buffer.read().decode("utf-8") if sys.stdin else ""
     except UnicodeDecodeError:
         raise Failure("the text on stdin is not valid UTF-8", "not_text") from None
+
+
+@contextmanager
+def input_of(file: str | None) -> Iterator[BinaryIO]:
+    """The bytes of a file; without one, or for `-`, those of stdin. Raises Failure naming the file."""
+    if file is None or file == "-":
+        if sys.stdin is None:
+            raise Failure("cannot read the input: stdin is closed")
+        yield sys.stdin.buffer
+        return
+    from commonplace.store.files import reason
+
+    try:
+        stream = Path(file).expanduser().open("rb")
+    except FileNotFoundError:
+        raise Failure(f"open input file: {file}: no such file", "not_found") from None
+    except OSError as error:
+        raise Failure(f"open input file: {file}: {reason(error)}", "storage") from None
+    with stream:
+        yield stream
 
 
 def usage_sentence(error: click.UsageError) -> str:

@@ -16,7 +16,7 @@ import click
 from commonplace.cli import output, presets
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import Failure
-from commonplace.cli.syntax import Names, Text, Usage, command, flag, option, text_from
+from commonplace.cli.syntax import Names, Text, Usage, command, flag, input_of, option, text_from
 from commonplace.errors import InvalidInput, near
 from commonplace.query import split_list
 
@@ -213,6 +213,10 @@ def _batch(prompt: str | None, file: str | None) -> Batch:
         if file is None:
             return batch
         prompt = batch.prompt
-    batch = read_batch(stdin() if file is None else output.read_input(file))
+    if file is None:
+        batch = read_batch(stdin())
+    else:
+        with input_of(file) as stream:
+            batch = read_batch(stream.read())
     batch.prompt = prompt or batch.prompt
     return batch

@@ -25,7 +25,7 @@ from commonplace.clock import Clock, parse_stamp, stamp
 from commonplace.errors import CommonplaceError, Exists, InvalidInput, StorageError
 from commonplace.faces.tool import Tool
 from commonplace.store.base import sha256
-from commonplace.store.files import lock_file, make_private, put_derived, reason, sync_folder
+from commonplace.store.files import lock_file, make_private, put_derived, reason, storing, sync_folder
 from commonplace.store.layout import Layout
 from commonplace.store.shared import changing_shared, follow_shared, shared_space
 
@@ -52,8 +52,7 @@ class AccessRefused(StorageError):
 
     def __init__(self, why: str):
         super().__init__("access.json", why)
-        self.message = f"{Layout(Path()).access} of the home cannot be read: {why}. Mend it, or restore a backup."
-        self.args = (self.message,)
+        self.args = (f"{Layout(Path()).access} of the home cannot be read: {why}. Mend it, or restore a backup.",)
 
 
 class NoSuch(CommonplaceError):
@@ -150,11 +149,9 @@ class Access:
     @contextmanager
     def changing(self) -> Iterator[dict[str, Any]]:
         """Everything in the file, to be changed; written durably at the end. Raises AccessRefused, StorageError."""
-        try:
+        with storing(self._layout.access.name):
             make_private(self._layout.private)
             lock = lock_file(self._layout.access_lock, fcntl.LOCK_EX)
-        except OSError as error:
-            raise StorageError(self._layout.access.name, reason(error)) from None
         try:
             with changing_shared(self._layout.root, self._layout.access):
                 rows = json.loads(json.dumps(self.rows()))
@@ -212,19 +209,12 @@ class Access:
         secret is compared, in constant time, so that the time taken says nothing of any."""
         now, kept = self.clock(), digest(secret).encode()
         rows = self.rows()
-        own = granted = None
-        for row in rows.get("tokens", ()):
-            if hmac.compare_digest(row["hash"].encode(), kept):
-                own = row
-        for row in rows.get("grants", ()):
-            if hmac.compare_digest(row["access"].encode(), kept):
-                granted = row
-        if granted is not None and now < parse_stamp(granted["access_expires"]):
-            token = self.by_id(granted["token"])
-            return token and replace(
-                token, scope=least_scope(token.scope, granted["scope"]), audience=granted["resource"]
-            )
-        token = None if own is None else _token(own)
+        own = [each for each in rows.get("tokens", ()) if hmac.compare_digest(each["hash"].encode(), kept)]
+        granted = [each for each in rows.get("grants", ()) if hmac.compare_digest(each["access"].encode(), kept)]
+        if granted and now < parse_stamp(granted[0]["access_expires"]):
+            row, token = granted[0], self.by_id(granted[0]["token"])
+            return token and replace(token, scope=least_scope(token.scope, row["scope"]), audience=row["resource"])
+        token = _token(own[0]) if own else None
         return token if token is not None and token.is_valid(now) else None
 
     def by_id(self, id: str) -> StoredToken | None:
@@ -275,10 +265,8 @@ class Access:
             elif any(os.path.realpath(each["home"]) == str(real) for each in spaces.values()):
                 raise InvalidInput(f"{place} is the folder of another space; choose another one")
             else:
-                try:
+                with storing(str(place)):
                     make_private(place)
-                except OSError as error:
-                    raise StorageError(str(place), reason(error)) from None
                 spaces[name] = {"home": str(place), "members": {}}
         return self.space(name)
 

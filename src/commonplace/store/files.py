@@ -51,6 +51,15 @@ def reason(error: OSError) -> str:
     return _REASONS.get(error.errno or 0, (error.strerror or "the disk refused").lower())
 
 
+@contextmanager
+def storing(path: str) -> Iterator[None]:
+    """Raise an OSError met inside as the StorageError of `path`."""
+    try:
+        yield
+    except OSError as error:
+        raise StorageError(path, reason(error)) from None
+
+
 def refusal(path: str, error: OSError) -> CommonplaceError:
     """The error of our tree for an OSError met at the project-relative `path`."""
     if error.errno == errno.ENOENT:
@@ -117,7 +126,7 @@ def put_derived(path: Path, data: bytes) -> bool:
 
     Returns False when it held it already. Raises StorageError.
     """
-    try:
+    with storing(path.name):
         if path.is_file() and path.read_bytes() == data:
             return False
         fresh = path.with_name(f".{path.name}-{os.getpid()}-{os.urandom(4).hex()}")
@@ -127,8 +136,6 @@ def put_derived(path: Path, data: bytes) -> bool:
         except OSError:
             os.unlink(fresh)
             raise
-    except OSError as error:
-        raise StorageError(path.name, reason(error)) from None
     return True
 
 

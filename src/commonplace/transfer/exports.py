@@ -212,8 +212,7 @@ def _time(value: Any) -> datetime | None:
     """A time as seconds or milliseconds since 1970, or ISO 8601; None for anything else."""
     try:
         if isinstance(value, str) and not value.replace(".", "", 1).isdigit():
-            moment = datetime.fromisoformat(value)
-            return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+            return parse_stamp(value)
         seconds = float(value)
         return datetime.fromtimestamp(seconds / 1000 if seconds > 1e11 else seconds, UTC) if seconds > 0 else None
     except (TypeError, ValueError, OverflowError, OSError):

@@ -19,12 +19,13 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
+from commonplace.config import is_database
 from commonplace.engine import Memory, open_memory
 from commonplace.engine.contents import OWN, Contents
 from commonplace.engine.database_move import IntoDatabase
 from commonplace.errors import InvalidInput, StorageError
 from commonplace.store.base import Stamp, Values, sha256
-from commonplace.store.files import make_private, put_derived, read_file, reason, stamp_of, write_file
+from commonplace.store.files import make_private, put_derived, read_file, stamp_of, storing, write_file
 from commonplace.store.layout import PRIVATE, TEMP_PREFIX, Layout
 
 Progress = Callable[[int, int], None]
@@ -33,8 +34,6 @@ MOVING = ".moving"
 _STAGED, _NOTE = "home", "move.json"
 _JOURNAL = f"{PRIVATE}/history/journal.jsonl"
 _TEXTS = f"{PRIVATE}/history/objects/"
-DATABASE = ("postgresql://", "postgres://")
-"""How the address of a database begins."""
 _OF_THE_PLACE = ("memory.sock", ".daemon.lock", MOVING, f"{TEMP_PREFIX}*")
 _MADE_ANEW = ("index*.db*", "lock", "redo", "lines", "http", "access.lock", "journal.jsonl.new")
 """Names in `.commonplace` that are not moved."""
@@ -66,8 +65,8 @@ class HomeMoved:
 def move(source: str, target: str, *, dry_run: bool = False, progress: Progress | None = None) -> HomeMoved:
     """Move the home at `source` to `target`, each a folder or the address of a database; or go on with it. Raises
     InvalidInput when that cannot be, StorageError; then the target is no home, and the move can be run again."""
-    if target.startswith(DATABASE):
-        if source.startswith(DATABASE):
+    if is_database(target):
+        if is_database(source):
             raise InvalidInput("Move from one database to another by way of a folder, or with pg_dump.")
         with open_memory(_home_at(Path(source)), watch=False) as home:
             into = IntoDatabase(home, target)
@@ -77,7 +76,7 @@ def move(source: str, target: str, *, dry_run: bool = False, progress: Progress 
             return HomeMoved(count, into.size, into.changes, into.texts, proof, [], outside, into.left)
     with ExitStack() as held:
         memory = None
-        if source.startswith(DATABASE):
+        if is_database(source):
             memory = held.enter_context(open_memory(source, watch=False))
         place = Path(source) if memory is None else memory.home
         return FolderMove(place, Path(target), memory).run(dry_run=dry_run, progress=progress)
@@ -140,7 +139,7 @@ class FolderMove:
             if dry_run:
                 self._seen = {name: stamp_of(os.lstat(self.source / name)) for name in self._names()}
                 return self._counted(moved)
-            try:
+            with storing(str(self.target)):
                 make_private(self._note.parent)
                 put_derived(self._note, json.dumps({"from": str(self.source)}).encode())
                 make_private(self._staged)
@@ -156,9 +155,7 @@ class FolderMove:
                 if self._memory is not None and (reads := contents.reads()):
                     self._put(_READS, reads, 0o600, 0)
                     self._digests[_READS], self._seen[_READS] = sha256(reads), Stamp(len(reads), 0, 0)
-            except OSError as error:
-                raise StorageError(str(self.target), reason(error)) from None
-        try:
+        with storing(str(self.target)):
             read = dict(self._digests)
             moved.rewritten = self._relocate()
             self._check(progress)
@@ -166,8 +163,6 @@ class FolderMove:
             self._counted(moved)
             os.sync()
             put_derived(self._note, json.dumps({"from": str(self.source), "moved": asdict(moved)}).encode())
-        except OSError as error:
-            raise StorageError(str(self.target), reason(error)) from None
         self._finish()
         return moved
 
@@ -262,14 +257,12 @@ class FolderMove:
     def _finish(self) -> None:
         """Rename all that was checked into place, what makes it a home last."""
         gone = self.target / PRIVATE / f"{TEMP_PREFIX}moved"
-        try:
+        with storing(str(self.target)):
             for name in sorted(os.listdir(self._staged), key=lambda name: (name == PRIVATE, name)):
                 os.rename(self._staged / name, self.target / name)
             os.sync()
             os.rename(self.target / MOVING, gone)
             shutil.rmtree(gone)
-        except OSError as error:
-            raise StorageError(str(self.target), reason(error)) from None
 
     def _counted(self, moved: HomeMoved) -> HomeMoved:
         names = [name for name in self._seen if not name.endswith("/")]
@@ -286,8 +279,8 @@ def checksum(digests: Mapping[str, str]) -> str:
     """See `HomeMoved`: `digests` are SHA-256 by name."""
     own = Layout(Path("/"))
     folders = (OWN, *(str(place.relative_to("/")) for place in own.built_in().values()))
-    lines = sorted(f"{digest}  {name}\n" for name, digest in digests.items() if name.partition("/")[0] in folders)
-    return sha256("".join(sorted(lines, key=lambda line: line[66:])).encode("utf-8", "surrogateescape"))
+    lines = (f"{digest}  {name}\n" for name, digest in sorted(digests.items()) if name.partition("/")[0] in folders)
+    return sha256("".join(lines).encode("utf-8", "surrogateescape"))
 
 
 def _all_below(folder: Path) -> Iterator[str]:

@@ -401,10 +401,10 @@ class Import:
             is_there = mark in self._contents
             self._contents.add(mark)
             return _Action(SKIP if is_there else NEW, record)
-        if record.id in known:
-            return self._against(given, *known[record.id])
         if record.id in self._written:
             return self._twice(record)
+        if record.id in known:
+            return self._against(given, *known[record.id])
         if record.id in gone and {*compared_lines(record.content)} <= {*compared_lines(gone[record.id])}:
             return _Action(SKIP, record)  # merged into another memory, which says all of it
         return self._noted(_Action(NEW, record))
@@ -414,8 +414,6 @@ class Import:
         memory = self._memory
         if not memory.sees(info.scope):
             raise InvalidInput(f"the id {info.id} is taken")
-        if info.id in self._written:
-            return self._twice(given.record)
         before = compared(row(memory, info, content))
         if compared(given.values) == before:
             return _Action(UNCHANGED, given.record, info)

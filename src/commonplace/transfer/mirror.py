@@ -21,7 +21,7 @@ from commonplace.engine import Memory
 from commonplace.engine.contents import Contents, Listed
 from commonplace.errors import CommonplaceError, InvalidInput, NotFound, StorageError
 from commonplace.store.base import Values
-from commonplace.store.files import lock_file, make_private, put_derived, read_file, reason, write_file
+from commonplace.store.files import lock_file, make_private, put_derived, read_file, reason, storing, write_file
 from commonplace.store.layout import TEMP_PREFIX
 from commonplace.store.path_guard import Folder, open_folder
 from commonplace.transfer.git_history import GitHistory
@@ -197,22 +197,19 @@ class Mirror:
     def _write(self, name: str, data: bytes, mode: int, changed_ns: int, durable: bool) -> bool:
         """Make the copy hold `data`. Returns False when it did. Raises OutsideError at a symlink on the way."""
         parent, _, last = name.rpartition("/")
-        try:
-            with self._open(parent) as folder:
-                is_there = False
-                with suppress(OSError):
-                    is_there = read_file(last, folder.fd).data == data
-                if not is_there:
-                    temp = f"{TEMP_PREFIX}mirror"
-                    with suppress(FileNotFoundError):  # of a run that was killed
-                        os.unlink(temp, dir_fd=folder.fd)
-                    write_file(temp, data, mode=mode, folder=folder.fd, durable=durable)
-                    os.rename(temp, last, src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
-                os.utime(last, ns=(changed_ns, changed_ns), dir_fd=folder.fd, follow_symlinks=False)
-                if durable:
-                    os.fsync(folder.fd)
-        except OSError as error:
-            raise StorageError(str(self.folder / name), reason(error)) from None
+        with storing(str(self.folder / name)), self._open(parent) as folder:
+            is_there = False
+            with suppress(OSError):
+                is_there = read_file(last, folder.fd).data == data
+            if not is_there:
+                temp = f"{TEMP_PREFIX}mirror"
+                with suppress(FileNotFoundError):  # of a run that was killed
+                    os.unlink(temp, dir_fd=folder.fd)
+                write_file(temp, data, mode=mode, folder=folder.fd, durable=durable)
+                os.rename(temp, last, src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
+            os.utime(last, ns=(changed_ns, changed_ns), dir_fd=folder.fd, follow_symlinks=False)
+            if durable:
+                os.fsync(folder.fd)
         return not is_there
 
     def _open(self, parent: str) -> Folder:

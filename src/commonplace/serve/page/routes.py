@@ -20,7 +20,7 @@ _LOOK_EVERY, _ALIVE_EVERY = 0.5, 15.0
 GET, POST, BOTH = ("GET",), ("POST",), ("GET", "POST")
 PAGES = {
     HOME: (GET, at_once(today.show)),
-    f"{HOME}/change/{{number}}": (GET, today.change),
+    f"{HOME}/change/{{change}}": (GET, today.change),
     f"{HOME}/undo": (POST, today.undo),
     f"{HOME}/find": (GET, note.find),
     f"{HOME}/note/{{project}}/{{path:path}}": (BOTH, at_once(note.show)),
@@ -36,7 +36,7 @@ PAGES = {
 """Path, methods, view: for the owner, by cookie."""
 API = {
     "/changes": (GET, today.changes_json),
-    "/change/{number}": (GET, today.change_json),
+    "/change/{change}": (GET, today.change_json),
     "/undo": (POST, today.undo_json),
     "/note": (BOTH, note.json),
     "/review": (BOTH, inbox.json),

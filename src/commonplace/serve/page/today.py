@@ -10,7 +10,7 @@ from typing import Any
 from starlette.responses import Response
 
 from commonplace.engine.revisions import Revision
-from commonplace.errors import CannotUndo, CommonplaceError, InvalidInput
+from commonplace.errors import CannotUndo, CommonplaceError
 from commonplace.serve.page.render import diff
 from commonplace.serve.page.visit import Visit
 from commonplace.store.journal import Change
@@ -53,15 +53,11 @@ def change(visit: Visit) -> Response:
     revisions = _revisions(visit, _DIFFS + 1)
     shown = [(each, diff(each.before or "", each.after or "")) for each in revisions[:_DIFFS]]
     return visit.html("diffs.html" if visit.is_live else "change.html", revisions=shown,
-                      has_more=len(revisions) > _DIFFS,
-                      number=int(visit.place["number"]))  # fmt: skip
+                      has_more=len(revisions) > _DIFFS, number=visit.number("change", 0))  # fmt: skip
 
 
 def _revisions(visit: Visit, limit: int) -> list[Revision]:
-    text = visit.place["number"]
-    if not text.isdecimal() or len(text) > 18:
-        raise InvalidInput(f'invalid change "{text[:50]}": not a number')
-    return visit.memory.revisions(int(text), limit=limit)
+    return visit.memory.revisions(visit.number("change", 0), limit=limit)
 
 
 def _take_back(visit: Visit) -> Change:

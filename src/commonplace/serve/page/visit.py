@@ -63,8 +63,8 @@ class Visit:
         return "hx-request" in self.request.headers
 
     def number(self, name: str, default: int) -> int:
-        """A whole number that was given. Raises InvalidInput."""
-        text = self.given.get(name) or str(default)
+        """A whole number that was given, or stands in the address. Raises InvalidInput."""
+        text = self.place.get(name) or self.given.get(name) or str(default)
         if not text.isdecimal() or len(text) > 9:
             raise InvalidInput(f'invalid {name} "{text[:50]}": not a number')
         return int(text)

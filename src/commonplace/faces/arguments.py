@@ -138,9 +138,6 @@ class _Checker:
                 names = sorted(given.keys() - properties.keys())
             for name in names:
                 value, inner = present.get(name), properties.get(name)
-                if type(value) is str and value.isascii() and inner.get("type") == "string" and "enum" not in inner:
-                    checked[name] = value  # the common case, and right in every contract
-                    continue
                 place = f"{path}.{name}" if path else self.shown.get(name, name)
                 if name in present:
                     checked[name] = self.value(value, inner, place)
@@ -188,10 +185,7 @@ class _Checker:
 
     def _items(self, value: list[Any], schema: Mapping[str, Any], name: str) -> list[Any]:
         if "item" not in self.rules.wording:
-            if self.rules.repair and schema == _TEXT and set(map(type, value)) <= {str}:
-                return list(map(repair_surrogates, value))
-            check = self.object if "properties" in schema and set(map(type, value)) <= {dict} else self.value
-            return [check(each, schema, f"{name}[{at}]") for at, each in enumerate(value)]
+            return [self.value(each, schema, f"{name}[{at}]") for at, each in enumerate(value)]
         if schema["type"] == "string":
             for each in value:
                 if not isinstance(each, str):

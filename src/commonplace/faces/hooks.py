@@ -118,8 +118,6 @@ class Hooks:
         return [hook for hook in self._hooks if hasattr(hook, method)]
 
     def _emit(self, kind: str, tool: str | None = None, data: Any = None, error: str | None = None) -> None:
-        if not self._hooks and not self._subscriptions:
-            return
         event = Event(kind, stamp(self._clock()), tool, data, error)
         for subscription in self._subscriptions:
             subscription.waiting.append(event)

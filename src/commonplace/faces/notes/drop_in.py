@@ -120,8 +120,7 @@ def write_note(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Rep
     if not is_new and not reply.is_error and reply.data and own:
         changed = memory.edit((args["project"], reply.data["file_path"]), SetKeys({"permalink": wanted})).note
         reply.data |= {"permalink": changed.permalink, "checksum": changed.checksum}
-    is_ours = reply.is_error and not (reply.data or {}).get("code")
-    return reply if is_ours else replies.written(args, memory, vault, reply)
+    return replies.written(args, memory, vault, reply)
 
 
 def _holder(memory: Memory, project: str, permalink: str) -> NoteInfo | None:
@@ -235,10 +234,9 @@ def move_note(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Repl
         return replies.not_moved(args, case, path=path or folder)
     shown = vault.shown(args["project"])
     first = (folder or path).strip("/").partition("/")[0]
-    for name, each in vault.projects(memory):
-        crosses = slug(name) == slug(first) and each.name != args["project"]
-        if crosses and ("/" in path or folder) and not replies.has_folder(memory, args["project"], first):
-            return replies.not_moved(args, "cross_project", shown=shown, other=name)
+    other = vault.known(memory, first) if "/" in path or folder else None
+    if other and other[1].name != args["project"] and not replies.has_folder(memory, args["project"], first):
+        return replies.not_moved(args, "cross_project", shown=shown, other=other[0])
     info = None
     if not is_folder:
         info = memory.find(args["identifier"], args["project"])
@@ -369,20 +367,18 @@ def delete_project(vault: Vault, memory: Memory, args: Arguments) -> Reply:
         raise InvalidInput(
             "delete_project never deletes notes here. Leave `delete_notes` out; delete the folder by hand."
         )
-    wanted = slug(args["project_name"])
-    for name, each in vault.projects(memory):
-        if slug(name) == wanted and each.name == memory.default_project:
-            raise InvalidInput(f"Cannot delete default project '{name}'. Make another project the default first.")
-        if slug(name) == wanted:
-            memory.remove_project(each.name)
-            return text_reply(
-                f"✓ Project '{name}' removed successfully\n\nRemoved project details:\n• Name: {name}\n"
-                f"• Path: {each.root}\nNote files remain on disk but the project is no longer "
-                "tracked by Basic Memory.\n"
-                "Re-add the project to access its content again.\n"
-            )
-    known = ", ".join(name for name, _ in vault.projects(memory))
-    raise InvalidInput(f"Project '{args['project_name']}' not found. Available projects: {known} (delete_project)")
+    if (found := vault.known(memory, args["project_name"])) is None:
+        known = ", ".join(name for name, _ in vault.projects(memory))
+        raise InvalidInput(f"Project '{args['project_name']}' not found. Available projects: {known} (delete_project)")
+    name, project = found
+    if project.name == memory.default_project:
+        raise InvalidInput(f"Cannot delete default project '{name}'. Make another project the default first.")
+    memory.remove_project(project.name)
+    return text_reply(
+        f"✓ Project '{name}' removed successfully\n\nRemoved project details:\n• Name: {name}\n• Path: {project.root}\n"
+        "Note files remain on disk but the project is no longer tracked by Basic Memory.\n"
+        "Re-add the project to access its content again.\n"
+    )
 
 
 def view_note(vault: Vault, memory: Memory, args: Arguments) -> Reply:

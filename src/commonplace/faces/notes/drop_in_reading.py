@@ -86,7 +86,7 @@ def directory(args: Arguments, memory: Memory, reply: Reply) -> Reply:
     data, name, glob = reply.data or {}, args.get("dir_name") or "/", args.get("file_name_glob")
     depth, page, size = args.get("depth") or 1, args.get("page") or 1, args.get("page_size") or 50
     if reply.is_error and data.get("code") != "not_found":
-        return Reply(reply.text, {"result": reply.text}, is_error=True)
+        return text_reply(reply.text, True)
     found = [[each.get(key) for key in ("kind", "path", "title", "permalink", "changed")]
              for each in data.get("entries", ())]  # fmt: skip
     nodes, total, more = [node(*each) for each in found], data.get("total", 0), data.get("more", False)

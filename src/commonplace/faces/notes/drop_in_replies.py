@@ -128,7 +128,7 @@ def _not_written(args: Arguments, memory: Memory, shown: str, reply: Reply) -> R
         now = _between(reply.text, "checksum ", ",")
         blank |= _known(memory, reply.text.partition(" changed since")[0], args["project"])
         return _refused(args, "write.conflict", blank, {"currentChecksum": now}, title=title, now=now, shown=shown)
-    return Reply(reply.text, {"result": reply.text}, is_error=True)
+    return text_reply(reply.text, True)
 
 
 def _known(memory: Memory, name: str, project: str) -> dict[str, Any]:

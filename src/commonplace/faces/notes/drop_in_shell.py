@@ -57,7 +57,7 @@ def _route(vault: Vault, memory: Memory, args: Arguments, path: str = "") -> tup
     named = vault.only or args.get("project") or args.get("project_id")
     path = path.removeprefix("memory://").strip().strip("/")
     first, _, rest = path.partition("/")
-    mounted = next((pair for pair in projects if first and slug(pair[0]) == slug(first)), None)
+    mounted = vault.known(memory, first) if first else None
     if args.get("project_id") or mounted is None:
         if not named and len(projects) > 1:
             known = ", ".join(sorted(f"{slug(name)}/" for name, _ in projects))

@@ -25,7 +25,6 @@ from commonplace.faces.reply import Reply
 from commonplace.faces.texts import text_file
 from commonplace.faces.tool import Prompt, Template
 from commonplace.index.rows import NoteInfo
-from commonplace.note.links import slug
 from commonplace.query import Query
 
 if TYPE_CHECKING:
@@ -135,10 +134,9 @@ def _note(vault: Vault, memory: Memory, variables: dict[str, str]) -> str:
 
 def _info(vault: Vault, memory: Memory, variables: dict[str, str]) -> str:
     """The numbers as JSON; a note whose address has this form is shown instead. Raises NotFound."""
-    found = [pair for pair in vault.projects(memory) if slug(pair[0]) == slug(variables["project"])]
-    if not found:
+    if (found := vault.known(memory, variables["project"])) is None:
         return _note(vault, memory, {"project": variables["workspace"], "path": f"{variables['project']}/info"})
-    name, project = found[0]
+    name, project = found
     infos = memory.list(Query(projects=(project.name,)), limit=0, order="path")[0]
     edges = [edge for info in infos for edge in memory.outgoing(info)]
     facts = [one for info in infos for one in memory.observations(info)]

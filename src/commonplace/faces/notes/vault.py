@@ -39,6 +39,10 @@ class Vault:
             if each.name in theirs or not each.built_in or (not theirs and each.name == memory.default_project)
         ]
 
+    def known(self, memory: Memory, name: str) -> tuple[str, Project] | None:
+        """The project that program would take `name` for, with its name for it."""
+        return next((pair for pair in self.projects(memory) if slug(pair[0]) == slug(name)), None)
+
     def named(self, memory: Memory, args: Arguments) -> str:
         """Our name of the project a call is about. Raises ProjectNotFound, InvalidInput."""
         projects = self.projects(memory)
@@ -52,9 +56,8 @@ class Vault:
             return found[0]
         if not given:
             return memory.default_project
-        for name, each in projects:
-            if slug(name) == slug(str(given).strip()):
-                return each.name
+        if known := self.known(memory, str(given).strip()):
+            return known[1].name
         if given in self.cloud:
             raise InvalidInput(
                 f"Project {given} is kept in Basic Memory's cloud, which is not used here. "
@@ -70,10 +73,10 @@ class Vault:
             given = args.get(key)
             address = given.strip() if isinstance(given, str) else ""
             first, _, rest = address.removeprefix("memory://").partition("/")
-            for name, each in self.projects(memory) if rest else ():
-                if slug(name) == slug(first) and each.name != memory.default_project:
-                    args[key] = f"memory://{rest}" if address.startswith("memory://") else given
-                    return each.name
+            known = self.known(memory, first) if rest else None
+            if known and known[1].name != memory.default_project:
+                args[key] = f"memory://{rest}" if address.startswith("memory://") else given
+                return known[1].name
         return None
 
     def shown(self, name: str) -> str:

@@ -29,7 +29,7 @@ for place in (HERE, SOURCE):
     if str(place) not in sys.path:
         sys.path.insert(0, str(place))
 
-from commonplace.note.compose import compose_memory  # noqa: E402
+from commonplace.note.compose import Record  # noqa: E402
 from table import Budget, Row, table  # noqa: E402
 
 RARE = "heron"
@@ -55,9 +55,9 @@ def make_home(home: Path, memories: int, *, inbox: bool) -> None:
         created = START + timedelta(seconds=number)
         folder = home / "categories" / category
         folder.mkdir(parents=True, exist_ok=True)
-        tags = [f"topic-{chance.randrange(memories)}"]
+        tag = f"topic-{chance.randrange(memories)}"
         expires = created + timedelta(days=7) if inbox else None
-        file = compose_memory(text, id=identity, category=category, created=created, tags=tags, expires=expires)
+        file = Record(identity, text, category, created, created, tags=(tag,), expires=expires).text()
         (folder / f"memory-{identity[:8]}.md").write_text(file, encoding="utf-8")
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commonplace.note.compose import compose_memory, compose_note
+from commonplace.note.compose import Record, compose_note
 from commonplace.note.frontmatter import parse, split
 from commonplace.note.markdown import parse_note
 
@@ -92,7 +92,7 @@ def test_what_is_written_is_read_again(body: str, title: str, tags: list[str], m
 
 @given(st.text(st.characters(codec="utf-8")))
 def test_a_memorys_content_is_kept_exactly(content: str) -> None:
-    text = compose_memory(content, id=ID, category="inbox", created=CREATED)
+    text = Record(ID, content, "inbox", CREATED, CREATED).text()
     found = parse_note(text, project="categories", path="inbox/x.md", changed=CREATED)
     assert found.content == content
     assert found.header["content_hash"] == hashlib.sha256(content.encode()).hexdigest()

@@ -208,14 +208,14 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             with suppress(InvalidInput):  # none, or unclear
                 zone, hour = self.settings.reading_zone, self.settings.day_hour
                 extra |= reminder.keys_of(timephrase.read(draft.text, moment, zone, hour))
-        text = compose.compose_memory(
-            draft.text, id=identity, category=category, scope=draft.scope, tags=draft.tags,
-            source=draft.source or self.agent or "manual", created=moment, expires=expires, extra=extra,
+        record = compose.Record(
+            identity, draft.text, category, moment, moment, draft.scope, tags=tuple(draft.tags),
+            source=draft.source or self.agent, expires=expires, further=extra,
         )  # fmt: skip
         path = f"{category}/{links.memory_file_name(draft.text, identity)}"
         if os.path.lexists(os.path.join(self.engine.store(CATEGORY_PROJECT).root, path)):
             path = f"{category}/{identity}.md"
-        data = encoded(text)
+        data = encoded(record.text())
         return change.put(CATEGORY_PROJECT, path, data, scope=new_scope(self, data, identity=identity))
 
     def _put_note(self, change: Transaction, draft: Draft, overwrite: bool, checksum: str | None) -> Step:

@@ -85,23 +85,6 @@ def _listed(value: Any) -> list[str]:
     return [str(one) for one in each if one is not None and not isinstance(one, (list, dict))]
 
 
-def compose_memory(
-    content: str, *, id: str, category: str, scope: str = GLOBAL, tags: Sequence[str] = (), source: str | None = None,
-    created: datetime, updated: datetime | None = None, expires: datetime | None = None, phase: str | None = None,
-    access_count: int = 0, links: Sequence[str] = (), version: int = 1, extra: Mapping[str, Any] | None = None,
-) -> str:  # fmt: skip
-    """The file of a memory, keys in the order of contract 001, 2; `extra` follows `version`. The content is kept byte
-    for byte, one newline added. `phase`: by default inbox in `inbox`, else organized."""
-    digest = hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
-    phase = phase or (INBOX if category == INBOX else ORGANIZED)
-    values = (
-        id, digest, phase, category, scope, united(tags), source or "manual", created, updated or created, expires,
-        access_count, list(links), version,
-    )  # fmt: skip
-    header = {key: value for key, value in zip(MEMORY_KEYS, values, strict=True) if value != []}
-    return f"---\n{frontmatter.dump(header | dict(extra or {}))}---\n{content}\n"
-
-
 @dataclass(frozen=True, slots=True)
 class Record:
     """One memory. Times are aware UTC; `further` holds the keys after `version`, unknown ones too, in their order.
@@ -123,9 +106,13 @@ class Record:
     further: dict[str, Any] = field(default_factory=dict)
 
     def text(self) -> str:
-        """The whole file."""
-        return compose_memory(
-            self.content, id=self.id, category=self.category, scope=self.scope, tags=self.tags, source=self.source,
-            created=self.created, updated=self.updated, expires=self.expires, phase=self.phase,
-            access_count=self.access_count, links=self.links, version=self.version, extra=self.further,
+        """The whole file, keys in the order of contract 001, 2. The content is kept byte for byte, one newline
+        added."""
+        digest = hashlib.sha256(self.content.encode("utf-8", "surrogatepass")).hexdigest()
+        phase = self.phase or (INBOX if self.category == INBOX else ORGANIZED)
+        values = (
+            self.id, digest, phase, self.category, self.scope, united(self.tags), self.source or "manual", self.created,
+            self.updated, self.expires, self.access_count, list(self.links), self.version,
         )  # fmt: skip
+        header = {key: value for key, value in zip(MEMORY_KEYS, values, strict=True) if value != []}
+        return f"---\n{frontmatter.dump(header | self.further)}---\n{self.content}\n"

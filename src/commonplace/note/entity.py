@@ -37,7 +37,6 @@ _DEVICES = {"con", "prn", "aux", "nul"} | {f"{port}{digit}" for port in ("com", 
 _FILE_BYTES, _CUT_BYTES = 120, 80
 _MARKER = re.compile(r"[ \t]*(?:[-*+]|[0-9]{1,9}[.)])[ \t]*")
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})")
-_PLACEHOLDER = re.compile(r"(?<=\n)placeholder: true\ncreated_at: \S+\n")
 _BLOCK_START = re.compile(r"[ ]{0,3}(?:#{1,6}(?:[ \t]|$)|>|`{3}|~{3})")
 
 
@@ -184,20 +183,15 @@ class EntityText:
         except ValueError:
             return set()
 
-    def set_keys(self, changes: dict[str, Any]) -> None:
-        """Set keys of the header. Raises ValueError when it cannot be read."""
-        self.text = frontmatter.set_keys(self.text, changes)
+    def set_keys(self, changes: dict[str, Any], order: Sequence[str] = ()) -> None:
+        """Set keys of the header, as `frontmatter.set_keys`. Raises ValueError when it cannot be read."""
+        self.text = frontmatter.set_keys(self.text, changes, order)
         self._read()
 
     def make_entity(self, type: str, created: int) -> None:
         """Turn a placeholder into an entity (5.4). Raises ValueError when its header cannot be read."""
-        fresh = {"type": type, "created_at": moment(created)}
-        line = _PLACEHOLDER.search(self.text, 0, self.body_at)
-        if line is None:
-            self.set_keys({"placeholder": frontmatter.REMOVE, **fresh})
-            return
-        self.text = self.text[: line.start()] + frontmatter.dump(fresh) + self.text[line.end() :]
-        self._read()
+        fresh = {"placeholder": frontmatter.REMOVE, "type": type, "created_at": moment(created)}
+        self.set_keys(fresh, ("id", "title", "type"))
 
     def ensure_observations(self) -> None:
         """Write the heading `Observations` when it is missing."""

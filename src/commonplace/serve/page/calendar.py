@@ -43,7 +43,8 @@ def rows_of(memory: Memory) -> list[ReminderRow]:
         is_open = not each.is_done and (each.has_fired or each.is_due(now))
         due = each.shown_due if is_open else each.due
         when = due and due.astimezone(zone)
-        state = "overdue" if is_open else "done" if each.is_done and not each.is_waiting else "later"
+        is_late = is_open and (due is None or due <= now)  # what comes an hour before is not late yet
+        state = "overdue" if is_late else "done" if each.is_done and not each.is_waiting else "later"
         state = "due" if state == "later" and when and when.date() == today else state
         put_off = each.snoozed.astimezone(zone) if each.snoozed and each.snoozed != due else None
         found.append(ReminderRow(info, content_of(memory, info).strip(), when, state, each.repeat, put_off))

@@ -244,8 +244,7 @@ class NoteQueries(Queries):
 
     def suspicious(self) -> list[NoteInfo]:
         """The notes that seem to hold injected instructions, newest first."""
-        rows = self._db.execute("select row from note where suspicious is not null order by row desc")
-        return in_order(self._db, [row for (row,) in rows])
+        return self._select("select row from note where suspicious is not null order by row desc")
 
     def warnings(self) -> list[tuple[str, str, tuple[str, ...]]]:
         """What was odd about notes when they were read: (project, path, texts)."""

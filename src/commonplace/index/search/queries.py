@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from commonplace.index import validity
-from commonplace.index.database import held, snapshot
+from commonplace.index.database import held, snapshot, version
 from commonplace.index.facets import (
     PROJECT,
     SCOPE,
@@ -136,10 +136,9 @@ def search_context(db: sqlite3.Connection, query: Query, viewer: str | None) -> 
     """A context, inside of which all SQL sees one state of the index. Nothing uncommitted is cached."""
     cache = QueryCache() if db.in_transaction else held(db, QueryCache)
     with snapshot(db):
-        version = (db.execute("pragma data_version").fetchone()[0], db.total_changes)
-        if cache.version != version:
+        if cache.version != (now := version(db)):
             cache.clear()
-            cache.version = version
+            cache.version = now
         yield SearchContext(db, query, viewer, cache)
 
 

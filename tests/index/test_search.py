@@ -56,6 +56,13 @@ def test_not_alone_finds_long_notes_too(desk: Desk) -> None:
     assert desk.found("NOT harbour") == ["long.md"]
 
 
+def test_a_possessive_is_no_beginning(desk: Desk) -> None:
+    desk.put("a.md", "the client sends it")
+    assert desk.found("client's") == []
+    desk.put("b.md", "the client's book")
+    assert desk.found("client's") == desk.found("client’s") == ["b.md"]
+
+
 @pytest.mark.parametrize("text", ["OR", "AND", "NOT", "gulls OR", "OR gulls", "gulls AND", "gulls NOT", "OR OR OR"])
 def test_a_lone_operator_is_text(verse: Desk, text: str) -> None:
     word = {"OR": "or", "AND": "and", "NOT": "not"}
@@ -147,6 +154,12 @@ def test_what_is_short_quoted_or_an_operator_is_not_spelled_otherwise(desk: Desk
     desk.put_all(SPELLED)
     for text in ("henz", '"kuberntes"', "kuberntes OR zebra", "kuberntes NOT green", "egzs", "xkubernetes"):
         assert desk.search(text).total == 0, text
+
+
+def test_words_of_a_long_text_are_not_spelled_otherwise(desk: Desk) -> None:
+    desk.put("a.md", "We painted the canoe.")
+    assert desk.found("What about the canoo?") == ["a.md"]
+    assert desk.found(f"What about the canoo {' '.join(f'filler{number}' for number in range(40))}?") == []
 
 
 def test_a_word_some_note_holds_is_looked_for_as_it_is(desk: Desk) -> None:

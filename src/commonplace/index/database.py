@@ -211,7 +211,7 @@ class Database:
 
     def version(self) -> tuple[int, int]:
         """A value that differs after any change, by this process or another."""
-        return self.connection.execute("pragma data_version").fetchone()[0], self.connection.total_changes
+        return version(self.connection)
 
     def is_sound(self) -> bool:
         """Whether SQLite and its full-text tables find nothing wrong with the index."""
@@ -295,6 +295,11 @@ def snapshot(db: sqlite3.Connection) -> Iterator[None]:
     finally:
         if not is_inside and db.in_transaction:
             db.execute("rollback")
+
+
+def version(db: sqlite3.Connection) -> tuple[int, int]:
+    """A value that differs after any change of the index, by this process or another."""
+    return db.execute("pragma data_version").fetchone()[0], db.total_changes
 
 
 @contextmanager

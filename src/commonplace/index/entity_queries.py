@@ -9,7 +9,7 @@ from itertools import chain
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from commonplace.index.database import Queries, held, snapshot
+from commonplace.index.database import Queries, held, snapshot, version
 from commonplace.index.facets import may_see
 from commonplace.index.keys import key
 from commonplace.note.entity import folded_name
@@ -66,7 +66,7 @@ class EntityMemory:
 
     def is_current(self, db: sqlite3.Connection) -> bool:
         """Whether this is what the index says now."""
-        return self._seen == _state(db)
+        return self._seen == version(db)
 
     def follow(self, db: sqlite3.Connection) -> None:
         """Take up what has changed in the index."""
@@ -75,7 +75,7 @@ class EntityMemory:
                 self._follow(db)
 
     def _follow(self, db: sqlite3.Connection) -> None:
-        now, last = _state(db), max(self._by_seq, default=0)
+        now, last = version(db), max(self._by_seq, default=0)
         new: dict[int, _Known] = {}
         sql = f"select e.seq, e.observations, {_ENTITY} from entity e where e.seq > ?"
         for seq, texts, *values in db.execute(sql, (last,)):
@@ -119,11 +119,6 @@ class EntityMemory:
         """Those of `relations` that stand in notes the viewer sees."""
         hidden = {path for path, scope in self._scoped if not may_see(scope, viewer)}
         return [each for each in relations if each.order[1] not in hidden] if hidden else relations
-
-
-def _state(db: sqlite3.Connection) -> tuple[int, int]:
-    """What differs after any change of the index."""
-    return db.execute("pragma data_version").fetchone()[0], db.total_changes
 
 
 class EntityQueries(Queries):

@@ -15,20 +15,19 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta, tzinfo
 from itertools import chain, groupby
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from commonplace.clock import EPOCH, microseconds, to_utc
 from commonplace.index import validity
 from commonplace.index.database import Queries, reads
 from commonplace.index.facets import PINNED, any_of, may_see, project_ids
 from commonplace.index.keys import key as fold_key
+from commonplace.index.listing import listing, matching
+from commonplace.index.resolve import find, find_id
 from commonplace.index.rows import PACKED, NoteInfo, get, in_order, infos, observations, text_of
 from commonplace.note.model import ARCHIVE_PROJECT, KV_PROJECT, MEMORY_PROJECTS
 from commonplace.store.base import Stamp
 from commonplace.text.unicode import sqlite_text
-
-if TYPE_CHECKING:
-    from commonplace.query import Query
 
 _LAST = "\U0010ffff"
 _AFTER_SLASH = "0"
@@ -76,23 +75,8 @@ class NoteQueries(Queries):
 
     get, infos, in_order = reads(get), reads(infos), reads(in_order)
     text_of, observations = reads(text_of), reads(observations)
-
-    def matching(
-        self, address: str, *, viewer: str | None, projects: Sequence[str] | None = None,
-        limit: int | None = 10, offset: int = 0,
-    ) -> tuple[list[NoteInfo], int]:  # fmt: skip
-        """Notes whose permalink fits `address`, as the function of this name."""
-        from commonplace.index.listing import matching
-
-        return matching(self._db, address, viewer=viewer, projects=projects, limit=limit, offset=offset)
-
-    def listing(
-        self, query: Query, *, viewer: str | None, order: str = "changed", limit: int | None = 10, offset: int = 0
-    ) -> tuple[list[NoteInfo], int]:
-        """One page of the notes that pass the filters of `query`, and their number: `listing.listing`."""
-        from commonplace.index.listing import listing
-
-        return listing(self._db, query, viewer=viewer, order=order, limit=limit, offset=offset)
+    listing, matching = reads(listing), reads(matching)
+    find, find_id = reads(find), reads(find_id)
 
     def validity_marks(self, infos: Iterable[NoteInfo], viewer: str | None) -> dict[int, str]:
         """By row, what is to be said of notes that are not valid all the time: `validity.marks`."""
@@ -101,22 +85,6 @@ class NoteQueries(Queries):
     def successors(self, identity: str) -> list[NoteInfo]:
         """The notes whose header says that they supersede the note of this id."""
         return self._select(f"select s.note from {validity.SUPERSEDES} where s.id = ?", (identity,))
-
-    def find(
-        self, identifier: str, *, project: str | None = None, default_project: str, viewer: str | None
-    ) -> NoteInfo:
-        """The note an identifier names: `resolve.find`."""
-        from commonplace.index.resolve import find
-
-        return find(self._db, identifier, project=project, default_project=default_project, viewer=viewer)
-
-    def find_id(
-        self, text: str, *, viewer: str | None, project: str | None = "categories", minimum: int = 4
-    ) -> NoteInfo:
-        """The note whose id is `text` or uniquely begins with it: `resolve.find_id`."""
-        from commonplace.index.resolve import find_id
-
-        return find_id(self._db, text, viewer=viewer, project=project, minimum=minimum)
 
     def stamps(self, project: str, folder: str = "") -> dict[str, bytes]:
         """Path → `PACKED` stamp of every note of a project, or of one folder of it, that the index knows, expired
@@ -276,8 +244,7 @@ class NoteQueries(Queries):
 
     def suspicious(self) -> list[NoteInfo]:
         """The notes that seem to hold injected instructions, newest first."""
-        rows = self._db.execute("select row from note where suspicious is not null order by row desc")
-        return in_order(self._db, [row for (row,) in rows])
+        return self._select("select row from note where suspicious is not null order by row desc")
 
     def warnings(self) -> list[tuple[str, str, tuple[str, ...]]]:
         """What was odd about notes when they were read: (project, path, texts)."""

@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from commonplace.index import validity
-from commonplace.index.database import held, snapshot
+from commonplace.index.database import held, snapshot, version
 from commonplace.index.facets import (
     PROJECT,
     SCOPE,
@@ -57,7 +57,8 @@ _SPELLED_LENGTHS = range(5, 20)
 _SPELLED_PREFIX = 3
 _MAX_SPELLINGS = 8
 _SPELLED_COUNT = 100
-_PREFIX = re.compile(r'(?<!")"([A-Za-z0-9]+)"\*')
+_PREFIX = re.compile(r'(?<!")"[!#-/:-@[-`{-~ ]*([A-Za-z0-9]+)[!#-/:-@[-`{-~ ]*"\*')
+"""One word as a prefix, in an FTS5 expression."""
 _LONGER = (
     "with recursive longer(word) as (select ?1 union all"
     " select (select term from words where term >= word || char(1) limit 1) from longer where word glob ?1 || '*'"
@@ -135,10 +136,9 @@ def search_context(db: sqlite3.Connection, query: Query, viewer: str | None) -> 
     """A context, inside of which all SQL sees one state of the index. Nothing uncommitted is cached."""
     cache = QueryCache() if db.in_transaction else held(db, QueryCache)
     with snapshot(db):
-        version = (db.execute("pragma data_version").fetchone()[0], db.total_changes)
-        if cache.version != version:
+        if cache.version != (now := version(db)):
             cache.clear()
-            cache.version = version
+            cache.version = now
         yield SearchContext(db, query, viewer, cache)
 
 
@@ -182,9 +182,12 @@ class SearchContext:
         return expression(self.needed, self.unwanted, text)
 
     def loose(self, one: Term) -> str:
-        """The FTS5 expression of a term, with prefixes unless it is very short or very common."""
-        is_prefix = one.open and (self.held(one) == 0 if len(one.words[-1]) <= 2 else self.held(one) <= COMMON)
-        return self._placed(one, is_prefix)
+        """The FTS5 expression of a term, with prefixes unless it is very short, very common or a possessive."""
+        last, is_prefix = one.words[-1], one.open
+        if is_prefix and len(last) <= 2:
+            is_possessive = last == "s" and len(one.words) > 1
+            is_prefix = not is_possessive and self.held(one) == 0
+        return self._placed(one, is_prefix and self.held(one) <= COMMON)
 
     def match(self, query: ParsedQuery, *, whole: bool = False) -> str:
         """The FTS5 expression of a query with all filters; `whole` without prefixes."""
@@ -265,7 +268,7 @@ class SearchContext:
         asked = ("longer", prefix[0])
         if asked not in self._cache:
             found = self.db.execute(_LONGER, (prefix[1].lower(), _MAX_LONGER + 1)).fetchall()
-            words = " OR ".join([f'"{prefix[1]}"', *(quoted(word) for (word,) in found[1:])])
+            words = " OR ".join([prefix[0].removesuffix("*"), *(quoted(word) for (word,) in found[1:])])
             words = prefix[0] if len(found) > _MAX_LONGER else f"({words})" if len(found) > 1 else words
             self._cache.keep({asked: words}, len(words))
         return self._cache[asked]

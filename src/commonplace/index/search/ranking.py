@@ -94,7 +94,8 @@ class _WordLookup:
         """The words of the question that some note contains, of very many the rarest."""
         texts = question.words[: MAX_TERMS * 8]
         speakers = self.context.speakers(texts)
-        found = [self._word(text, text in speakers) for text in texts]
+        is_mended = len(texts) <= MAX_TERMS  # a longer text says enough without its mistyped words
+        found = [self._word(text, text in speakers, is_mended) for text in texts]
         found = [word for word in found if word.rows or word.is_speaker]
         for word in found:
             if word.text in question.weak:
@@ -111,7 +112,7 @@ class _WordLookup:
         """The FTS5 expression for notes that contain any of the words."""
         return self.context.with_filters(f"{self._column}({' OR '.join(word.match for word in words)})")
 
-    def _word(self, text: str, is_speaker: bool) -> Word:
+    def _word(self, text: str, is_speaker: bool, is_mended: bool) -> Word:
         is_latin = not is_cjk(text)
         own = _own_match(text) + ("" if is_latin or len(text) > 1 else "*")
         rows, share = self._rows(own), 1.0
@@ -120,7 +121,7 @@ class _WordLookup:
         if is_open:
             own = f"{quoted(text)}*"
             rows = self._rows(own)
-        if not rows and not is_speaker and (spelled := self.context.spellings(text)):
+        if is_mended and not rows and not is_speaker and (spelled := self.context.spellings(text)):
             own, is_open, share = _match(spelled), False, weights.WEIGHTS.spelled
             rows = self._rows(own)
         held = float(len(rows))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -51,3 +52,8 @@ def test_a_record_mixed_from_two_of_one_shape_is_damaged(redo: RedoRecord) -> No
         if mixed not in (older, newer):
             with pytest.raises(ValueError, match="checksum"):
                 redo_lines(mixed)
+
+
+def test_a_record_from_before_there_were_checksums_is_read() -> None:
+    assert redo_lines(b"".join(json.dumps(row).encode() + b"\n" for row in SHORT)) == SHORT
+    assert redo_lines(b'{"mark":"a"}\n{"steps":') == SHORT[:1]

@@ -462,8 +462,10 @@ def redo_lines(data: bytes) -> list[Any]:
     rows, total = [], 0
     for line in data.partition(_END)[0].split(b"\n")[:-1]:
         text, _, known = line.rpartition(b" ")
+        if line.endswith(b"}"):  # as written before there were checksums
+            text, known = line, b""
         total = crc32(text, total)
-        if known != b"%08x" % total:
+        if known and known != b"%08x" % total:
             raise ValueError("its checksum does not fit")
         rows.append(json.loads(text))
     return rows

@@ -59,6 +59,7 @@ class EntityMemory:
         self._ordered: list[_Known] = []
         self._last_related = 0
         self._relations: list[GraphRelation] | None = None
+        self._ends: dict[str, list[int]] = {}
         self.entities: list[EntityRow] = []
         self.texts: list[str] = []
         """Name, type and observations of each entity, a line break between them."""
@@ -100,7 +101,16 @@ class EntityMemory:
             if self._relations is None:
                 self._relate(db)
                 self._relations = list(chain.from_iterable(relations for _, _, _, relations in self._ordered))
+                self._ends = {}
+                for place, each in enumerate(self._relations):
+                    self._ends.setdefault(each.source, []).append(place)
+                    self._ends.setdefault(each.target, []).append(place)
         return self._relations
+
+    def relations_at(self, db: sqlite3.Connection, names: set[str]) -> list[GraphRelation]:
+        """Those with at least one end among `names`, in order."""
+        every = self.relations(db)
+        return [every[place] for place in sorted({place for name in names for place in self._ends.get(name, ())})]
 
     def _relate(self, db: sqlite3.Connection) -> None:
         """Add the relations of what is new since the last time."""
@@ -180,8 +190,7 @@ class EntityQueries(Queries):
         """The relations with at least one end among `names`, in order."""
         memory = held(self._db, EntityMemory)
         if len(memory.entities) < _LOOKED_THROUGH * len(names) and memory.is_current(self._db):
-            found = [each for each in memory.relations(self._db) if each.source in names or each.target in names]
-            return memory.visible(found, viewer)
+            return memory.visible(memory.relations_at(self._db, names), viewer)
         folds = {key(name) for name in names}
         ends = folds | {key(name.partition("::")[2] or name) for name in names if "::" in name}
         among = "e.note in (select note from note_fold where fold in ({marks}))"

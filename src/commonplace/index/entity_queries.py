@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from bisect import bisect_right
 from collections.abc import Collection, Iterable, Sequence
-from itertools import chain
+from itertools import accumulate, chain
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,6 +24,8 @@ PROJECT = "graph"
 _ENTITY = "e.note, e.created, e.path, e.scope, e.name, e.kind"
 _TARGET = f"iif(l.project is null or lower(l.project) = '{PROJECT}', l.target, l.project || '::' || l.target)"
 """The name a link's target means in the graph, as `target_name` says it."""
+_SEPARATOR = "\udfff"
+"""Between texts: no text of an index holds a lone surrogate."""
 _LOOKED_THROUGH = 100
 """Entities whose relations are looked through, in memory, in the time the index takes for those of one name."""
 
@@ -59,9 +62,10 @@ class EntityMemory:
         self._ordered: list[_Known] = []
         self._last_related = 0
         self._relations: list[GraphRelation] | None = None
+        self._ends: dict[str, list[int]] = {}
         self.entities: list[EntityRow] = []
-        self.texts: list[str] = []
-        """Name, type and observations of each entity, a line break between them."""
+        self._texts, self._begins = "", [0]
+        """Name, type and observations of each entity, a line break between them; and where each of these begins."""
         self._scoped: list[tuple[str, str]] = []
 
     def is_current(self, db: sqlite3.Connection) -> bool:
@@ -89,9 +93,20 @@ class EntityMemory:
         if new or len(known) < len(self._by_seq):
             self._ordered, self._relations = sorted(known.values(), key=itemgetter(0)), None
             self.entities = [row for _, row, _, _ in self._ordered if row.kind is not None]
-            self.texts = [text for _, row, text, _ in self._ordered if row.kind is not None]
+            texts = [text for _, row, text, _ in self._ordered if row.kind is not None]
+            self._texts = _SEPARATOR.join(texts)
+            self._begins = [0, *accumulate(len(text) + 1 for text in texts)]
             self._scoped = [(row.path, row.scope) for _, row, _, _ in self._ordered if row.scope != GLOBAL]
         self._by_seq, self._seen = known, now
+
+    def holding(self, text: str) -> list[EntityRow]:
+        """The entities whose texts hold `text`, in lower case; in order."""
+        found, at = [], self._texts.find(text) if self.entities else -1
+        while at >= 0:
+            place = bisect_right(self._begins, at) - 1
+            found.append(self.entities[place])
+            at = self._texts.find(text, self._begins[place + 1])
+        return found
 
     def relations(self, db: sqlite3.Connection) -> list[GraphRelation]:
         """Every relation, in order."""
@@ -100,7 +115,16 @@ class EntityMemory:
             if self._relations is None:
                 self._relate(db)
                 self._relations = list(chain.from_iterable(relations for _, _, _, relations in self._ordered))
+                self._ends = {}
+                for place, each in enumerate(self._relations):
+                    self._ends.setdefault(each.source, []).append(place)
+                    self._ends.setdefault(each.target, []).append(place)
         return self._relations
+
+    def relations_at(self, db: sqlite3.Connection, names: set[str]) -> list[GraphRelation]:
+        """Those with at least one end among `names`, in order."""
+        every = self.relations(db)
+        return [every[place] for place in sorted({place for name in names for place in self._ends.get(name, ())})]
 
     def _relate(self, db: sqlite3.Connection) -> None:
         """Add the relations of what is new since the last time."""
@@ -139,8 +163,7 @@ class EntityQueries(Queries):
 
     def matching(self, text: str, viewer: str | None) -> list[EntityRow]:
         """The entities whose name, type or a single observation holds `text`, all in lower case; in order."""
-        memory = self._memory()
-        found = [row for row, whole in zip(memory.entities, memory.texts, strict=True) if text in whole]
+        found = self._memory().holding(text)
         if "\n" in text:  # two observations may hold it together
             said = self.observations([row.note for row in found])
             found = [
@@ -175,8 +198,7 @@ class EntityQueries(Queries):
         """The relations with at least one end among `names`, in order."""
         memory = held(self._db, EntityMemory)
         if len(memory.entities) < _LOOKED_THROUGH * len(names) and memory.is_current(self._db):
-            found = [each for each in memory.relations(self._db) if each.source in names or each.target in names]
-            return memory.visible(found, viewer)
+            return memory.visible(memory.relations_at(self._db, names), viewer)
         folds = {key(name) for name in names}
         ends = folds | {key(name.partition("::")[2] or name) for name in names if "::" in name}
         among = "e.note in (select note from note_fold where fold in ({marks}))"

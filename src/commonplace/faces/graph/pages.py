@@ -151,26 +151,27 @@ class GraphReply:
         most, entities, used = self._form.most or math.inf, [], 0
         if _LEAST_ITEM * (len(self._keys) + len(self._relations)) > most:
             return None
-        for _, entity in self._entities(0):
+        for entity in self._entities(0):
             entities.append(entity)
             used += len(entity["name"]) + sum(map(len, entity["observations"]))
             if used > most:
                 return None
         return {"entities": entities, "relations": relations_data(self._relations)}
 
-    def _entities(self, start: int) -> Iterator[tuple[int, Data]]:
-        """The entities from `start` on with the observations asked for; each with its number."""
+    def _entities(self, start: int) -> Iterator[Data]:
+        """The entities from `start` on with the observations asked for."""
         first, count = self._paging.first_observation, self._paging.observations
+        end = None if count is None else first + count
         for at in range(start, len(self._keys), _BATCH):
             part = self._keys[at : at + _BATCH]
-            for number, (key, texts) in enumerate(zip(part, self._graph.observations(part), strict=True), at):
-                window = texts[first : None if count is None else first + count]
+            for key, texts in zip(part, self._graph.observations(part), strict=True):
+                window = texts[first:end]
                 data: Data = {"name": key.name, "entityType": key.type, "observations": window}
                 if len(window) < len(texts):
                     data["observationCount"] = len(texts)
                 if key.project is not None:
                     data["project"] = key.project
-                yield number, data
+                yield data
 
     def _page(self, totals: Data) -> Data:
         """As many items from the cursor on as fit, and the cursor of the next page if there is more."""
@@ -244,7 +245,7 @@ class GraphReply:
         if not in_rest:
             if resumes:
                 yield from _items(groups, begin - 1, rest, position)
-            for number, entity in self._entities(begin):
+            for number, entity in enumerate(self._entities(begin), begin):
                 yield _Item(number, entity)
                 yield from _items(groups, number, rest)
         yield from _items(groups, rest, rest, position if in_rest else None)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 import json
 import logging
+import os
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from cli.conftest import PROGRAM, run_process
 from commonplace.cli import output
 from commonplace.text.gate import example
 
@@ -133,3 +135,20 @@ def test_on_a_terminal_restore_says_from_when_the_text_is(tty: Any) -> None:
     head, when = tty.ok("restore", ref).splitlines()
     assert head.endswith(" from #2")
     assert re.fullmatch(rf"It is what it was before {day} ..:.. \(delete\)\.", when)
+
+
+def test_who_is_to_type_the_input_is_told_so(tty: Any) -> None:
+    ran = tty("import")
+    assert (ran.status, ran.out) == (0, "Imported 0 memories\n")
+    assert ran.err.startswith("Reading what you type, up to Ctrl-D; --input names a file instead.\n")
+    assert "Reading" not in tty("import", "--input", "-").err
+
+
+def test_who_starts_the_server_for_clients_on_a_terminal_is_told_what_it_waits_for(terminal: Any) -> None:
+    leader, follower = os.openpty()
+    os.write(leader, b"\x04")
+    done = run_process(*PROGRAM, "mcp", stdin=follower)
+    os.close(leader)
+    os.close(follower)
+    said = b"This waits for a program that speaks MCP, up to Ctrl-D. To connect yours: memory install\n"
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", said)

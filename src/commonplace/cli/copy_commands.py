@@ -93,9 +93,9 @@ def _shown(place: str) -> str:
     """A folder, or the address of a database without a password."""
     from urllib.parse import parse_qsl, urlencode, urlsplit
 
-    from commonplace.config import is_database
+    from commonplace.transfer.home_move import DATABASE
 
-    if not is_database(place):
+    if not place.startswith(DATABASE):
         return place
     parts = urlsplit(place)
     query = urlencode([each for each in parse_qsl(parts.query) if "password" not in each[0]], safe="/")

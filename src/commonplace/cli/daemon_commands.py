@@ -156,7 +156,7 @@ def _serve(
     from commonplace.faces import registry
     from commonplace.jobs import dream
     from commonplace.jobs.tick import FACE, Scheduler
-    from commonplace.serve.daemon import Daemon, Running, daemon_lock, http_noted, serve_web
+    from commonplace.serve.daemon import Daemon, Running, daemon_lock, http_noted
     from commonplace.serve.sessions import McpSessions
     from commonplace.serve.socket import Listener
     from commonplace.store.files import make_private, storing
@@ -195,16 +195,13 @@ def _serve(
             interval = (f"{hours}h" if hours else "") + (f"{minutes}m" if hours or minutes else "") + f"{seconds}s"
             _announce(f"Memory daemon running ({where}, interval: {interval})")
 
-        if web is not None and not has_upkeep:
-            serve_web(web, ready)
-            return 0
         tick, callers = Scheduler(memory, dream.endpoint_of(settings)), memory.as_caller(call.caller, "socket")
         methods = {hook.METHOD: hook.served, freshness.METHOD: lambda memory, _: memory.freshen()}
         sessions = None  # of clients whose `memory mcp` finds this daemon; its hooks are theirs
         if served is not None and listener is not None:
             hooks = served.hooks
             sessions = McpSessions(callers, lambda names, like: registry(names, settings, hooks, like))
-        daemon = Daemon(tick, every, callers, served, listener, methods, web, sessions)
+        daemon = Daemon(tick, every, callers, served, listener, methods, web, sessions, has_upkeep)
         if once:
             return 0 if daemon.tick() else 1
         daemon.serve(ready, lambda: None if show else _announce("\nShutting down..."))

@@ -370,6 +370,8 @@ def input_of(file: str | None) -> Iterator[BinaryIO]:
     if file is None or file == "-":
         if sys.stdin is None:
             raise Failure("cannot read the input: stdin is closed")
+        if file is None and sys.stdin.isatty():
+            output.notice("Reading what you type, up to Ctrl-D; --input names a file instead.")
         yield sys.stdin.buffer
         return
     from commonplace.store.files import reason

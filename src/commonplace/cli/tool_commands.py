@@ -51,6 +51,8 @@ def mcp(call: Invocation, *, tools: Text, as_: Text, project: Text, graph_file: 
     """
     if project is not None and as_ != "basic-memory":
         raise Usage("--project goes with --as basic-memory only")
+    if sys.stdin is not None and sys.stdin.isatty():
+        output.notice("This waits for a program that speaks MCP, up to Ctrl-D. To connect yours: memory install")
     from commonplace import __version__
     from commonplace.faces import DEFAULT_TOOLSETS, registry
 

@@ -109,33 +109,17 @@ def http_address(path: Path) -> str | None:
     return None
 
 
-def serve_web(web: Web, ready: Callable[[], None]) -> None:
-    """Serve HTTP alone, where another process does the upkeep, until SIGINT or SIGTERM."""
-
-    async def run() -> None:
-        loop, stop = asyncio.get_running_loop(), asyncio.Event()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, stop.set)
-        server = web(ThreadPoolExecutor(_CALLS_AT_ONCE, thread_name_prefix="call"), threading.Event())
-        await server.start()
-        ready()
-        await stop.wait()
-        await server.stop()
-
-    asyncio.run(run())
-
-
 class Daemon:
-    """Upkeep of `memory`'s home every `interval`, and with a `listener` its tools on the socket, with `web` on HTTP.
-    `memory` is the owner's; `served` is what the socket's callers get when they name no agent. Both transports share
-    the registry, the threads and the size of a request."""
+    """Upkeep of `memory`'s home every `interval`, unless another process does it (`has_upkeep`), and with a `listener`
+    its tools on the socket, with `web` on HTTP. `memory` is the owner's; `served` is what the socket's callers get when
+    they name no agent. Both transports share the registry, the threads and the size of a request."""
 
     def __init__(
         self, tick: Scheduler, interval: timedelta, served: Memory | None = None, registry: Registry | None = None,
         listener: Listener | None = None, methods: Methods | None = None, web: Web | None = None,
-        sessions: McpSessions | None = None,
+        sessions: McpSessions | None = None, has_upkeep: bool = True,
     ):  # fmt: skip
-        self._tick = tick
+        self._tick, self._has_upkeep = tick, has_upkeep
         self._interval = interval.total_seconds()
         self._stopping = threading.Event()
         tick.stop = self._stopping.is_set
@@ -150,7 +134,8 @@ class Daemon:
         self._rounds = Rounds()
         if web is not None:
             self._http = web(threads, self._stopping)
-            self._http.app.state.rounds, self._http.app.state.sessions = self._rounds, sessions
+            self._http.app.state.rounds = self._rounds if has_upkeep else None
+            self._http.app.state.sessions = sessions
 
     def tick(self) -> bool:
         """One round. A step that fails is logged and does not stop the others. Returns whether all went well."""
@@ -226,20 +211,22 @@ class Daemon:
             await self._http.start()
         ready()
         try:
-            while not stop.is_set():
+            while self._has_upkeep and not stop.is_set():
                 await asyncio.to_thread(self.tick)
                 end = loop.time() + self._interval
                 while not stop.is_set() and (left := end - loop.time()) > 0:
                     with suppress(TimeoutError):
                         await asyncio.wait_for(stop.wait(), min(left, KEPT_UP_AFTER))
                     await asyncio.to_thread(self._keep_up)  # what callers of the socket changed shows before that
+            await stop.wait()
         finally:
             if self._sessions is not None:
                 self._sessions.stop()
             stops = [each.stop() for each in (self._server, self._http) if each is not None]
             await asyncio.gather(*stops)
             self._held.close()
-            self._keep_up()
+            if self._has_upkeep:
+                self._keep_up()
 
     def _keep_up(self) -> None:
         try:

@@ -157,11 +157,12 @@ class StdioTransport:
             self._post(line, each)
         try:
             with open(self._in, "rb", buffering=1 << 16, closefd=False) as lines:
-                self._post(line, rest + lines.readline())
-                for each in lines:
-                    self._post(line, each)
+                while each := lines.readline():  # a terminal's end is read once
+                    self._post(line, rest + each)
+                    rest = b""
         except OSError:  # the terminal or socket behind it is gone: the same as its end
             pass
+        self._post(line, rest)
         self._post(end)
 
     def _write(self, end: Callable[[], None]) -> None:

@@ -19,7 +19,6 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-from commonplace.config import is_database
 from commonplace.engine import Memory, open_memory
 from commonplace.engine.contents import OWN, Contents
 from commonplace.engine.database_move import IntoDatabase
@@ -34,6 +33,8 @@ MOVING = ".moving"
 _STAGED, _NOTE = "home", "move.json"
 _JOURNAL = f"{PRIVATE}/history/journal.jsonl"
 _TEXTS = f"{PRIVATE}/history/objects/"
+DATABASE = ("postgresql://", "postgres://")
+"""How the address of a database begins."""
 _OF_THE_PLACE = ("memory.sock", ".daemon.lock", MOVING, f"{TEMP_PREFIX}*")
 _MADE_ANEW = ("index*.db*", "lock", "redo", "lines", "http", "access.lock", "journal.jsonl.new")
 """Names in `.commonplace` that are not moved."""
@@ -65,8 +66,8 @@ class HomeMoved:
 def move(source: str, target: str, *, dry_run: bool = False, progress: Progress | None = None) -> HomeMoved:
     """Move the home at `source` to `target`, each a folder or the address of a database; or go on with it. Raises
     InvalidInput when that cannot be, StorageError; then the target is no home, and the move can be run again."""
-    if is_database(target):
-        if is_database(source):
+    if target.startswith(DATABASE):
+        if source.startswith(DATABASE):
             raise InvalidInput("Move from one database to another by way of a folder, or with pg_dump.")
         with open_memory(_home_at(Path(source)), watch=False) as home:
             into = IntoDatabase(home, target)
@@ -76,7 +77,7 @@ def move(source: str, target: str, *, dry_run: bool = False, progress: Progress 
             return HomeMoved(count, into.size, into.changes, into.texts, proof, [], outside, into.left)
     with ExitStack() as held:
         memory = None
-        if is_database(source):
+        if source.startswith(DATABASE):
             memory = held.enter_context(open_memory(source, watch=False))
         place = Path(source) if memory is None else memory.home
         return FolderMove(place, Path(target), memory).run(dry_run=dry_run, progress=progress)

@@ -14,6 +14,7 @@ import yaml
 
 import address
 from commonplace import __version__
+from commonplace.clients.hook_events import CLIENTS
 from commonplace.clients.table import agents_md, clients
 
 pytestmark = pytest.mark.promise("install-5")
@@ -56,7 +57,7 @@ def test_a_bundle_brings_the_server_and_hooks_that_install_writes(name: str, cli
     assert load(name)["mcpServers"] == {"memory": {**wanted, "command": "memory", "args": ["mcp"]}}
     place = PLUGIN / ("hooks" if name == "plugin" else "gemini/hooks") / "hooks.json"
     hooks = json.loads(place.read_text("utf-8"))["hooks"]
-    assert list(hooks) == known.hooks["events"]
+    assert list(hooks) == list(CLIENTS[client].events)
     commands = {each["command"] for groups in hooks.values() for group in groups for each in group["hooks"]}
     assert commands == {f"memory hook {client} 2>/dev/null || true"}
 

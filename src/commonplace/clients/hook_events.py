@@ -117,11 +117,11 @@ def event_of(client: str, data: bytes, environ: Mapping[str, str], name: str = "
 
 def is_long_enough(text: str) -> bool:
     """Whether memory is asked about a prompt of these words."""
-    if len(text) >= PROMPT_CHARACTERS or text.isascii():
+    if text.isascii():
         return len(text) >= PROMPT_CHARACTERS
-    from commonplace.text.tokens import is_cjk  # 5 ms, which most prompts need not take
+    from commonplace.text.tokens import is_cjk  # some ms, which most prompts need not take
 
-    return len(text) + 3 * sum(map(is_cjk, text)) >= PROMPT_CHARACTERS
+    return len(text) + 3 * sum(map(is_cjk, text[:PROMPT_CHARACTERS])) >= PROMPT_CHARACTERS
 
 
 def _text(payload: Mapping[str, Any], key: str, most: int) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from commonplace.clients.editing import Name
+from commonplace.clients.hook_events import CLIENTS
 from commonplace.errors import InvalidInput
 
 _VARIABLE = re.compile(r"\$\{(\w+):-([^${}]*)\}")
@@ -136,11 +137,13 @@ def entry(client: Client, server: Server) -> Edit:
 
 def hooks(client: Client, program: Sequence[str]) -> list[Edit]:
     """What makes the client call `memory hook`; nothing for one without hooks."""
+    if not client.hooks:
+        return []
     command = shlex.join([*program, "hook", client.id])
     ours = lambda item: any(_is_our_hook(each, client.id) for each in _strings(item))
     alone = [Edit(key, (), key, each, lambda _: True, True) for key, each in client.hooks.get("alone", {}).items()]
-    entries = [(event, _filled(client.hooks["entry"], {"hook": command, "event": event}))
-               for event in client.hooks.get("events", ())]  # fmt: skip
+    events = CLIENTS[client.id].events
+    entries = [(event, _filled(client.hooks["entry"], {"hook": command, "event": event})) for event in events]
     return alone + [Edit(event, ("hooks", event), ours, value, ours) for event, value in entries]
 
 

@@ -172,6 +172,4 @@ def _inline(value: Any) -> str:
 
 def _tree(value: Any) -> Tree:
     """Comparable, also when a number is NaN."""
-    if isinstance(value, dict):
-        return {key: _tree(each) for key, each in value.items()}
-    return [_tree(each) for each in value] if isinstance(value, list) else repr(value)
+    return json.dumps(value, sort_keys=True, default=repr)

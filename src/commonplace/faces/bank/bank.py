@@ -171,18 +171,14 @@ class Bank:
 
     def load(self, known: BankFiles | None) -> BankFiles:
         """All files as they are now; `known` itself when it still holds. Raises as `Files.notes`."""
-        stamps, known = self.stamps(), known or BankFiles()
-        if known.stamps == stamps and not known.unreadable:
+        stamps, loaded = self.stamps(), BankFiles()
+        if known is not None and known.stamps == stamps and not known.unreadable:
             return known
-        loaded = BankFiles()
         for path in in_order(self.kind, list(stamps)):
             try:
-                if path in known.texts and known.stamps[path] == stamps[path]:
-                    loaded.texts[path] = known.texts[path]
-                else:
-                    file = self.files.read(path)
-                    stamps[path] = file.stamp
-                    loaded.texts[path] = file.data.decode()
+                file = self.files.read(path)
+                stamps[path] = file.stamp
+                loaded.texts[path] = file.data.decode()
             except NotFound:
                 continue  # it was removed since the listing
             except UnicodeDecodeError:

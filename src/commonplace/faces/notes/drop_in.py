@@ -20,6 +20,7 @@ from commonplace.faces.notes import drop_in_replies as replies
 from commonplace.faces.notes import drop_in_shell as shell
 from commonplace.faces.notes import drop_in_views as views
 from commonplace.faces.notes.drop_in_replies import either, is_json, json_reply, text_reply
+from commonplace.faces.notes.read_tools import has_folder
 from commonplace.faces.notes.replies import project_id
 from commonplace.faces.notes.vault import Vault
 from commonplace.faces.reply import Reply, error_reply
@@ -235,7 +236,7 @@ def move_note(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Repl
     shown = vault.shown(args["project"])
     first = (folder or path).strip("/").partition("/")[0]
     other = vault.known(memory, first) if "/" in path or folder else None
-    if other and other[1].name != args["project"] and not replies.has_folder(memory, args["project"], first):
+    if other and other[1].name != args["project"] and not has_folder(memory, args["project"], first):
         return replies.not_moved(args, "cross_project", shown=shown, other=other[0])
     info = None
     if not is_folder:
@@ -276,9 +277,7 @@ def list_directory(tool: Tool, vault: Vault, memory: Memory, args: Arguments) ->
     for name in ("page", "page_size"):
         if args.get(name, 1) < 1:
             raise InvalidInput(f"{name} must be >= 1, got {args[name]}")
-    known = {*tool.schema["properties"], *(k for k, v in tool.also.items() if v and not isinstance(v, str))}
-    own = {key: value for key, value in args.items() if key in known and value is not None and key != "output_format"}
-    return reading.directory(args, memory, tool.run(memory, own))
+    return reading.directory(args, memory, tool.run(memory, _for(tool, args)))
 
 
 def search_notes(vault: Vault, memory: Memory, args: Arguments) -> Reply:
@@ -289,14 +288,12 @@ def search_notes(vault: Vault, memory: Memory, args: Arguments) -> Reply:
     own["query"] = _TAGS.sub(lambda found: " ".join(f"tag:{each}" for each in found[1].split(",") if each),
                              args.get("query") or "")  # fmt: skip
     if args.get("search_all_projects") or args.get("projects"):
-        wanted = args.get("projects")
-        projects = vault.projects(memory)
-        unknown = [each for each in wanted or () if slug(each) not in {slug(name) for name, _ in projects}]
-        if unknown:
+        wanted, projects = args.get("projects") or [], vault.projects(memory)
+        if unknown := [each for each in wanted if vault.known(memory, each) is None]:
             known = ", ".join(name for name, _ in projects)
             raise InvalidInput(f"Unknown project(s): {', '.join(unknown)}. Available projects: {known}")
-        slugs = {slug(each) for each in wanted} if wanted else None
-        own["projects"] = [each.name for name, each in projects if slugs is None or slug(name) in slugs]
+        slugs = {slug(each) for each in wanted}
+        own["projects"] = [each.name for name, each in projects if not slugs or slug(name) in slugs]
         own.pop("project", None)
     return reading.found(args, memory, vault, own)
 

@@ -208,14 +208,6 @@ def not_moved(args: Arguments, case: str, is_error: bool = False, **values: Any)
     return _refused(args, f"move.{case}", blank, is_error=is_error, name=args["identifier"], **values)
 
 
-def has_folder(memory: Memory, project: str, folder: str) -> bool:
-    """Whether the project has this folder."""
-    try:
-        return bool(memory.directory(project, folder, limit=1))
-    except NotFound:
-        return False
-
-
 def moved(args: Arguments, memory: Memory, shown: str, reply: Reply, info: NoteInfo | None) -> Reply:
     """The reply to move_note, from our own; of a folder without `info`."""
     data, name, target = reply.data or {}, args["identifier"], args["destination_path"]

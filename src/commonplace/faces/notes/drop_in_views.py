@@ -180,7 +180,7 @@ def _error(args: Arguments, text: str) -> Reply:
     return either(args, {"error": text}, f"# {text}")
 
 
-def validate(vault: Vault, memory: Memory, args: Arguments) -> Reply:
+def schema_validate(vault: Vault, memory: Memory, args: Arguments) -> Reply:
     """Whether a note, the notes of a type or all with a schema have what it requires."""
     project, kind, schemas = args["project"], args.get("note_type"), _schemas(memory, args["project"])
     if args.get("identifier"):
@@ -215,7 +215,7 @@ def validate(vault: Vault, memory: Memory, args: Arguments) -> Reply:
     return either(args, {"note_type": kind, **counts, "results": results}, "\n".join(rows))
 
 
-def infer(vault: Vault, memory: Memory, args: Arguments) -> Reply:
+def schema_infer(vault: Vault, memory: Memory, args: Arguments) -> Reply:
     """A schema from what the notes of a type have."""
     kind, least = args["note_type"], _USUAL if args.get("threshold") is None else args["threshold"]
     infos = _of_type(memory, args["project"], kind)
@@ -241,7 +241,7 @@ def _shares(memory: Memory, infos: list[NoteInfo]) -> dict[str, float]:
     return {name: count / len(infos) for name, count in counts.most_common()}
 
 
-def diff(vault: Vault, memory: Memory, args: Arguments) -> Reply:
+def schema_diff(vault: Vault, memory: Memory, args: Arguments) -> Reply:
     """What the notes of a type have that its schema lacks, and the other way round."""
     kind = args["note_type"]
     header = _schemas(memory, args["project"]).get(kind.lower())
@@ -258,7 +258,4 @@ def diff(vault: Vault, memory: Memory, args: Arguments) -> Reply:
     return either(args, data, "\n".join([f"# Schema drift: {kind}", "", *(listed or ["None."])]))
 
 
-TOOLS = {
-    "read_content": read_content, "search": search, "fetch": fetch, "schema_validate": validate, "schema_infer": infer,
-    "schema_diff": diff,
-}  # fmt: skip
+TOOLS = {run.__name__: run for run in (read_content, search, fetch, schema_validate, schema_infer, schema_diff)}

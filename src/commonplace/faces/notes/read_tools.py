@@ -49,28 +49,29 @@ def relative(path: str, project: str) -> str:
     return path.strip("/\\")
 
 
+def has_folder(memory: Memory, project: str, folder: str) -> bool:
+    """Whether the project has this folder. Raises OutsideError."""
+    try:
+        memory.directory(project, folder, limit=1)
+    except NotFound:
+        return False
+    return True
+
+
 def folder_named(memory: Memory, text: str, project: str | None) -> tuple[str, str]:
     """(project, folder) for a folder's name, "" = the project's root. Without `project`: the default project, else the
     project its first segment names. A leading `/` stands for the project's root. Raises ProjectNotFound, OutsideError,
     FolderNotFound."""
-
-    def is_folder(project: str, folder: str) -> bool:
-        try:
-            memory.directory(project, folder, limit=1)
-        except NotFound:
-            return False
-        return True
-
     name = memory.project(project).name if project is not None else memory.default_project
     path = (unquote(text.removeprefix(_SCHEME)) if text.startswith(_SCHEME) else text).strip()
     path = relative(path.lstrip("/"), name)  # `/` stands for the project's root
     if path in ("", "."):
         return name, ""
-    if is_folder(name, path):
+    if has_folder(memory, name, path):
         return name, path
     first, _, rest = path.partition("/")
     for each in memory.projects if project is None else [memory.project(name)]:
-        if each.name.lower() == first.lower() and (not rest or is_folder(each.name, rest)):
+        if each.name.lower() == first.lower() and (not rest or has_folder(memory, each.name, rest)):
             return each.name, rest
     entries = memory.directory(name, limit=20).entries
     raise FolderNotFound(short(text), name, [each.path for each in entries if each.kind == "folder"])

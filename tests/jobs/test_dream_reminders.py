@@ -139,8 +139,25 @@ def test_that_a_reminder_was_made_is_known_from_the_files_alone(home: Home, tmp_
 def test_other_words_in_the_text_are_another_reminder(home: Home) -> None:
     source = home.put(ONE, "Pay the tax tomorrow at 3pm")
     deep(home)
+    (old,) = reminders(home)
     home.upkeep.rewrite(home.info(source), "Pay the tax tomorrow at 4pm", {}, "ingest")
     assert [each["due_at"] for each in deep(home)["reminders"]] == ["2026-05-07T16:00:00Z"]
+    assert [each.header["due_at"] for each in reminders(home)] == ["2026-05-07T16:00:00Z"], "not of the old time, too"
+    assert home.info(old.id).phase == "archived"
+    assert deep(home)["reminders"] == []
+
+
+def test_a_reminder_that_was_put_off_or_worded_anew_outlives_the_words_it_was_made_of(home: Home) -> None:
+    home.put(ONE, "Pay the tax tomorrow at 3pm")
+    home.put(TWO, "Call Bob tomorrow at 3pm")
+    deep(home)
+    late, worded = sorted(reminders(home), key=lambda each: each.header["reminder_of"])
+    snooze(home.memory, late.id, "2026-05-09 15:00")
+    home.upkeep.rewrite(home.info(worded.id), "Call Bob, he has the key", {}, "edit")
+    for source in (ONE, TWO):
+        home.upkeep.rewrite(home.info(source), "All is done.", {}, "edit")
+    deep(home)
+    assert {each.id for each in reminders(home)} == {late.id, worded.id}
 
 
 def test_a_merged_memory_does_not_make_the_reminder_of_the_other_again(home: Home) -> None:

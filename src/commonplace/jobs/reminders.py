@@ -182,6 +182,18 @@ def plan_from_text(
     return actions
 
 
+def plan_outdated(memories: Sequence[MemoryState]) -> list[Action]:
+    """Reminders still to fire that were made of words their memory does not say any more go to the archive."""
+    texts = {id: each.content for each in memories for id in (each.id, *each.merged)}
+    actions = []
+    for each in memories:
+        words, text = str(each.header.get("due_text") or ""), texts.get(str(each.header.get("reminder_of")))
+        is_as_made = words in each.content and SNOOZED not in each.header and Reminder.of(each.header).is_waiting
+        if each.category == REMINDERS and text is not None and words not in text and is_as_made:
+            actions.append(Action(DREAM, "decay", each.id, f'its memory no longer says "{words}"', each.path))
+    return actions
+
+
 def _subject(text: str, phrase: str) -> frozenset[str]:
     """What a text is about besides the time it names with this phrase."""
     return spoken(text.replace(phrase, " "))[1] - _NO_SUBJECT

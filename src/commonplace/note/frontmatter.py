@@ -318,17 +318,17 @@ def _spans(lines: list[str]) -> list[tuple[str, int, int]]:
     is_text_block = False
     for number, line in enumerate(lines):
         if match := _TOP_KEY.match(line):
-            spans.append((_unquoted(*match.groups()), number, number + 1))
+            spans.append((match[3] or _unquoted(match[1], match[2]), number, number + 1))
             is_text_block = line[match.end() :].lstrip(" \t")[:1] in ("|", ">")
         elif spans and line[0] in " \t-" and line.strip() and (is_text_block or not line.lstrip().startswith("#")):
             spans[-1] = (*spans[-1][:2], number + 1)
     return spans
 
 
-def _unquoted(double: str | None, single: str | None, plain: str) -> str:
+def _unquoted(double: str | None, single: str) -> str:
     """A key as its quotes say it; one with escapes that are not JSON's stays as written."""
     if double is None:
-        return plain if single is None else single.replace("''", "'")
+        return single.replace("''", "'")
     try:
         return str(json.loads(f'"{double}"'))
     except ValueError:

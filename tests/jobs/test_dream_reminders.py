@@ -12,6 +12,7 @@ from commonplace.engine import open_memory
 from commonplace.engine.memory_rows import content_of
 from commonplace.index.rows import NoteInfo
 from commonplace.jobs import dream, lifecycle
+from commonplace.jobs.lifecycle import archive_named
 from commonplace.jobs.reminders import notify, snooze
 from jobs.homes import MOMENT, ONE, TWO, Home, further
 
@@ -158,6 +159,16 @@ def test_a_reminder_that_was_put_off_or_worded_anew_outlives_the_words_it_was_ma
         home.upkeep.rewrite(home.info(source), "All is done.", {}, "edit")
     deep(home)
     assert {each.id for each in reminders(home)} == {late.id, worded.id}
+
+
+def test_a_reminder_goes_with_the_memory_it_was_made_of_unless_that_was_archived_or_locked(home: Home) -> None:
+    kept, other, gone = (home.write(f"{who} on 9 June at 10:00", "date") for who in ("Dentist", "Vet", "Lunch"))
+    deep(home)
+    archive_named(home.memory, [kept])
+    home.upkeep.change(home.info(other), {"locked": True}, "edit")
+    home.memory.delete(gone)
+    deep(home)
+    assert {each.header["reminder_of"] for each in reminders(home)} == {kept, other}
 
 
 def test_a_merged_memory_does_not_make_the_reminder_of_the_other_again(home: Home) -> None:

@@ -12,6 +12,7 @@ from commonplace.engine import open_memory
 from commonplace.engine.memory_rows import content_of
 from commonplace.index.rows import NoteInfo
 from commonplace.jobs import dream, lifecycle
+from commonplace.jobs.lifecycle import archive_named
 from commonplace.jobs.reminders import notify, snooze
 from jobs.homes import MOMENT, ONE, TWO, Home, further
 
@@ -139,8 +140,35 @@ def test_that_a_reminder_was_made_is_known_from_the_files_alone(home: Home, tmp_
 def test_other_words_in_the_text_are_another_reminder(home: Home) -> None:
     source = home.put(ONE, "Pay the tax tomorrow at 3pm")
     deep(home)
+    (old,) = reminders(home)
     home.upkeep.rewrite(home.info(source), "Pay the tax tomorrow at 4pm", {}, "ingest")
     assert [each["due_at"] for each in deep(home)["reminders"]] == ["2026-05-07T16:00:00Z"]
+    assert [each.header["due_at"] for each in reminders(home)] == ["2026-05-07T16:00:00Z"], "not of the old time, too"
+    assert home.info(old.id).phase == "archived"
+    assert deep(home)["reminders"] == []
+
+
+def test_a_reminder_that_was_put_off_or_worded_anew_outlives_the_words_it_was_made_of(home: Home) -> None:
+    home.put(ONE, "Pay the tax tomorrow at 3pm")
+    home.put(TWO, "Call Bob tomorrow at 3pm")
+    deep(home)
+    late, worded = sorted(reminders(home), key=lambda each: each.header["reminder_of"])
+    snooze(home.memory, late.id, "2026-05-09 15:00")
+    home.upkeep.rewrite(home.info(worded.id), "Call Bob, he has the key", {}, "edit")
+    for source in (ONE, TWO):
+        home.upkeep.rewrite(home.info(source), "All is done.", {}, "edit")
+    deep(home)
+    assert {each.id for each in reminders(home)} == {late.id, worded.id}
+
+
+def test_a_reminder_goes_with_the_memory_it_was_made_of_unless_that_was_archived_or_locked(home: Home) -> None:
+    kept, other, gone = (home.write(f"{who} on 9 June at 10:00", "date") for who in ("Dentist", "Vet", "Lunch"))
+    deep(home)
+    archive_named(home.memory, [kept])
+    home.upkeep.change(home.info(other), {"locked": True}, "edit")
+    home.memory.delete(gone)
+    deep(home)
+    assert {each.header["reminder_of"] for each in reminders(home)} == {kept, other}
 
 
 def test_a_merged_memory_does_not_make_the_reminder_of_the_other_again(home: Home) -> None:

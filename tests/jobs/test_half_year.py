@@ -124,6 +124,7 @@ def test_half_a_year_with_the_daemon_forgets_nothing_a_person_wrote(
         assert every <= there | archived, "nothing is lost"
         assert {by for _, by, _ in life.archived} == {"decay", "expire"}
         assert life.ingest() == 0
+        assert len(life.memory.review(limit=0)) < 10, "nobody answers many questions"
         for info in life.memory.list(ARCHIVED, limit=0)[0]:
             path, _ = life.memory.restore(info.id)
             assert (life.memory.home / path).is_file()

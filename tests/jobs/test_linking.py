@@ -64,6 +64,8 @@ def test_pairs_of_han_characters_are_terms_unless_they_say_nothing():
     [
         ("Kofi's wife is called Ama.", "Ama's recital is in spring", ['name "Ama"']),
         ("Our doctor is Dr. Lindqvist", "see Lindqvist soon", ['name "Lindqvist", term "lindqvist"']),
+        ("Dentist: Dr. Lind, 555 01 02", "Appointment with Dr. Lind", ['name "Lind", term "lind"']),
+        ("ask Mrs Okafor", "Mrs Bell knows", []),
         ("Apples are red", "Apples grow there", []),  # at the beginning of a sentence a word may have a capital
         ("we meet on Mondays", "not on Mondays", []),
         ("I saw it in May", "done in May", []),

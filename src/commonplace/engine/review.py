@@ -172,18 +172,25 @@ class ReviewVerbs(HistoryVerbs):
     def _decisions(self) -> tuple[File | None, dict[str, dict[str, str]]]:
         """The file of answers and what it holds, by key. Raises StorageError for one that is damaged."""
         path = self.engine.layout.review
-        try:
-            file = read_file(str(path))
-            found = json.loads(file.data)
-            if not isinstance(found, dict) or not all(isinstance(each, dict) for each in found.values()):
-                raise ValueError("no answers")
-        except FileNotFoundError:
-            return None, {}
-        except OSError as error:
-            raise StorageError("the answers of review", reason(error)) from None
-        except ValueError:
-            raise StorageError("the answers of review", f"{PRIVATE}/{path.name} is damaged; move it away") from None
-        return file, found
+        file, known = _rows(path, "the answers of review")
+        if known is None:
+            raise StorageError("the answers of review", f"{PRIVATE}/{path.name} is damaged; move it away")
+        return file, known
+
+
+def _rows(path: Path, what: str) -> tuple[File | None, dict[str, dict[str, Any]] | None]:
+    """A file of questions or answers and what it holds, by key; None for one that is damaged. Raises StorageError."""
+    try:
+        file = read_file(str(path))
+        found = json.loads(file.data)
+    except FileNotFoundError:
+        return None, {}
+    except OSError as error:
+        raise StorageError(what, reason(error)) from None
+    except ValueError:
+        return file, None
+    is_whole = isinstance(found, dict) and all(isinstance(each, dict) for each in found.values())
+    return file, found if is_whole else None
 
 
 def _together(kind: str, items: list[ReviewItem]) -> list[ReviewItem]:
@@ -252,16 +259,8 @@ def asked_by(session: HomeSession, agent: str) -> list[str]:
 
 def _requests(session: HomeSession) -> tuple[File | None, dict[str, dict[str, Any]]]:
     """The file of requests and what it holds, by key; a damaged one holds nothing."""
-    try:
-        file = read_file(str(session.engine.layout.requests))
-        found = json.loads(file.data)
-        return file, {key: row for key, row in found.items() if isinstance(row, dict)}
-    except FileNotFoundError:
-        return None, {}
-    except OSError as error:
-        raise StorageError("the requests of agents", reason(error)) from None
-    except (ValueError, AttributeError):
-        return file, {}
+    file, known = _rows(session.engine.layout.requests, "the requests of agents")
+    return file, known or {}
 
 
 def _ask_requests(memory: ReviewVerbs) -> Iterator[ReviewItem]:

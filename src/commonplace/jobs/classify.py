@@ -293,16 +293,13 @@ def classify(text: str) -> Classified:
 def _table() -> tuple[tuple[str, ...], dict[str, list[_Entry]]]:
     """The categories of classify.toml in their order, and its entries by what they begin with, the longest first."""
     tables = tomllib.loads(Path(__file__).with_name("classify.toml").read_text(encoding="utf-8"))
+    rows = [(category, kind, words) for category, kinds in tables.items() for kind, words in kinds.items()]
+    places = {word: (category, kind) for category, kind, words in rows for word in words}
     found: dict[str, list[_Entry]] = {}
-    for category, kinds in tables.items():
-        for kind, words in kinds.items():
-            for word in words:
-                sought = word if kind == "exact" else word.lower()
-                entry = _Entry(word, sought, category, _WEIGHTS[kind], kind == "exact")
-                found.setdefault(_WORD_START.findall(word.lower())[0], []).append(entry)
-    for entries in found.values():
-        if len(entries) > 1:
-            entries.sort(key=lambda each: -len(each.sought))
+    for word in sorted(places, key=len, reverse=True):
+        (category, kind), low = places[word], word.lower()
+        entry = _Entry(word, word if kind == "exact" else low, category, _WEIGHTS[kind], kind == "exact")
+        found.setdefault(_WORD_START.findall(low)[0], []).append(entry)
     return tuple(tables), found
 
 

@@ -71,8 +71,9 @@ class MemoryState:
         cls, info: NoteInfo, content: str, targets: tuple[str, ...] = (), used: datetime | None = None
     ) -> MemoryState:
         """The state of a memory the index knows; `used` if the access log knows of a use."""
-        keys = ("due_at", "repeat", "last_used_at")
-        due, repeat, last = (None if (each := info.header.get(key)) in (None, "") else str(each) for key in keys)
+        header = info.header
+        values = [header.get(key) for key in ("due_at", "repeat", "last_used_at")]
+        due, repeat, last = [None if each in (None, "") else str(each) for each in values]
         with suppress(ValueError, OverflowError):
             used = used or (parse_stamp(last) if last else None)
         return cls(
@@ -81,7 +82,7 @@ class MemoryState:
             updated=parse_stamp(info.updated) if info.updated else None,
             expires=parse_stamp(info.expires) if info.expires else None,
             due_at=due, repeat=repeat, tags=info.tags, links=info.links,
-            unlinked=tuple(id_list(info.header.get("unlinked"))), merged=tuple(id_list(info.header.get("merged"))),
+            unlinked=tuple(id_list(header.get("unlinked"))), merged=tuple(id_list(header.get("merged"))),
             used=used, targets=targets, info=info,
         )  # fmt: skip
 

@@ -43,7 +43,9 @@ _WIKILINK = re.compile(r"!?\[\[[^\[\]\n]{1,400}\]\]")
 _SHORTEST = 4
 """Letters of the shortest plain word that is evidence."""
 _NAME = re.compile(r"(?<![^\s(\"'“‘/])[A-ZÀ-ÖØ-Þ][^\W\d_]+(?:-[A-ZÀ-ÖØ-Þ][^\W\d_]+)*")
-_BEGINNING = re.compile(r"(?:\A|[.!?:;\n]|^[-*#>]+)\s*[\"'“‘(]?\Z", re.M)
+_BEGINNING = re.compile(
+    r"(?:\A|(?<!\bDr)(?<!\bMr)(?<!\bMrs)(?<!\bMs)(?<!\bProf)\.|[!?:;\n]|^[-*#>]+)\s*[\"'“‘(]?\Z", re.M
+)
 
 
 def without_wikilinks(text: str) -> str:
@@ -79,7 +81,7 @@ def name_words(text: str) -> tuple[dict[str, str], set[str]]:
         low = match[0].lower()
         if len(low) > 2 and low not in _stop_words() and low.removesuffix("s") not in _calendar():
             found.setdefault(low, match[0])
-            if not _BEGINNING.search(text[max(0, match.start() - 4) : match.start()]):
+            if not _BEGINNING.search(text[max(0, match.start() - 6) : match.start()]):
                 within.add(low)
     return found, within
 

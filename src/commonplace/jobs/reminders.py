@@ -182,6 +182,20 @@ def plan_from_text(
     return actions
 
 
+def plan_outdated(memories: Sequence[MemoryState], is_there: Callable[[str], bool]) -> list[Action]:
+    """Reminders still to fire go to the archive that were made of words their memory does not say any more, or of a
+    memory that was deleted: of one that is not among `memories`, `is_there` says."""
+    texts = {id: each.content for each in memories for id in (each.id, *each.merged)}
+    actions = []
+    for each in memories:
+        words, source = str(each.header.get("due_text") or ""), str(each.header.get("reminder_of") or "")
+        is_ours = each.category == REMINDERS and source and words in each.content and SNOOZED not in each.header
+        is_over = words not in texts.get(source, "") and Reminder.of(each.header).is_waiting
+        if is_ours and is_over and (source in texts or not is_there(source)):
+            actions.append(Action(DREAM, "decay", each.id, f'its memory no longer says "{words}"', each.path))
+    return actions
+
+
 def _subject(text: str, phrase: str) -> frozenset[str]:
     """What a text is about besides the time it names with this phrase."""
     return spoken(text.replace(phrase, " "))[1] - _NO_SUBJECT

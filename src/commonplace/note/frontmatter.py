@@ -268,14 +268,14 @@ def set_keys(text: str, changes: Mapping[str, Any], order: Sequence[str] = ()) -
     holds the value keeps its writing, a changed one its comment. A new key goes behind those that `order` names before
     it, else to the end of the header. Raises ValueError when the header there does not parse."""
     yaml_text, body_at = split(text)
+    fresh = {key: value for key, value in changes.items() if value is not REMOVE}
     if yaml_text is None:
-        fresh = {key: value for key, value in changes.items() if value is not REMOVE}
         if not fresh:
             return text
         block = f"---\n{dump(fresh)}---\n"
         return text[:body_at] + (block.replace("\n", "\r\n") if is_crlf(text) else block) + text[body_at:]
-    before = parse(yaml_text)
-    values = {key: value if value is REMOVE else parse(dump({key: value}))[str(key)] for key, value in changes.items()}
+    before, read = parse(yaml_text), parse(dump(fresh))
+    values = {key: read.get(str(key), REMOVE) for key in changes}
     differing = {key: changes[key] for key, value in values.items() if before.get(key, REMOVE) != value}
     if not differing:
         return text
@@ -285,7 +285,7 @@ def set_keys(text: str, changes: Mapping[str, Any], order: Sequence[str] = ()) -
     for way in (partial(_by_lines, order=order), _by_round_trip):
         changed = text[:start] + way(yaml_text, differing, newline) + text[start + len(yaml_text) :]
         with suppress(ValueError):
-            if (read := split(changed).yaml) is not None and parse(read) == wanted:
+            if (yaml := split(changed).yaml) is not None and parse(yaml) == wanted:
                 return changed
     raise ValueError(f"the frontmatter is too unusual to set {', '.join(changes)} in it")
 
@@ -318,17 +318,17 @@ def _spans(lines: list[str]) -> list[tuple[str, int, int]]:
     is_text_block = False
     for number, line in enumerate(lines):
         if match := _TOP_KEY.match(line):
-            spans.append((_unquoted(*match.groups()), number, number + 1))
+            spans.append((match[3] or _unquoted(match[1], match[2]), number, number + 1))
             is_text_block = line[match.end() :].lstrip(" \t")[:1] in ("|", ">")
         elif spans and line[0] in " \t-" and line.strip() and (is_text_block or not line.lstrip().startswith("#")):
             spans[-1] = (*spans[-1][:2], number + 1)
     return spans
 
 
-def _unquoted(double: str | None, single: str | None, plain: str) -> str:
+def _unquoted(double: str | None, single: str) -> str:
     """A key as its quotes say it; one with escapes that are not JSON's stays as written."""
     if double is None:
-        return plain if single is None else single.replace("''", "'")
+        return single.replace("''", "'")
     try:
         return str(json.loads(f'"{double}"'))
     except ValueError:

@@ -425,6 +425,7 @@ def _connect(path: Path | None, option: str = "") -> sqlite3.Connection:
                          factory=IndexConnection)  # fmt: skip
     for setting in _SETTINGS:
         db.execute(f"pragma {setting}")
+    # Asked by word alone. In no file, so that an index made by an earlier version has it too.
     db.execute("create virtual table temp.words using fts5vocab(main, note_fts, instance)")
     return db
 

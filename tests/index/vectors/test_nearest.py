@@ -18,7 +18,6 @@ from commonplace.engine import Memory, open_memory
 from commonplace.engine.embedding import Embedding
 from commonplace.index.vectors import nearest as nearest_module
 from commonplace.index.vectors import store
-from commonplace.index.vectors.nearest import VectorHit
 from commonplace.index.vectors.runtimes import FolderModel
 from commonplace.index.vectors.store import VectorFile, locked
 from commonplace.note.edit import Append
@@ -49,17 +48,18 @@ def write(memory: Memory, title: str, text: str, **more: Any) -> None:
     memory.write(Draft(text, title=title, **more))
 
 
-def found(memory: Memory, question: str, most: int = 5, **more: Any) -> list[str]:
+def found(memory: Memory, question: str, most: int = 5) -> list[str]:
     """The titles of what is near, nearest first."""
     paths = {each.row: each.title for each in memory.list(limit=0)[0]}
-    return [paths[one.row] for one in nearest(memory, question, most, **more)]
+    return [paths[row] for row in nearest(memory, question, most)]
 
 
-def nearest(memory: Memory, question: str, most: int, rows: list[int] | None = None) -> list[VectorHit]:
-    """The passages nearest to a question that the caller may see; [] without a model."""
+def nearest(memory: Memory, question: str, most: int) -> list[int]:
+    """The notes with the passages nearest to a question that the caller may see; [] without a model."""
     vectors = Embedding(memory).vectors
     memory.sync()
-    return [] if vectors is None else vectors.nearest(question, most, viewer=memory.agent, rows=rows)
+    told = {} if vectors is None else vectors.cosines(question, [], most, viewer=memory.agent)
+    return sorted(told, key=lambda row: -told[row])
 
 
 def rows(memory: Memory, *titles: str) -> list[int]:
@@ -115,21 +115,6 @@ def test_a_title_is_embedded_with_a_passage_it_says_more_than(
     assert counted == [expected]
 
 
-def test_a_hit_names_the_passage_of_a_long_note(memory: Memory) -> None:
-    write(memory, "Long", LONG)
-    write(memory, "Other", "a train to the city")
-    Embedding(memory).some(60)
-    note = memory.find("Long")
-    near = nearest(memory, "the kitchen and the soup", 1)[0]
-    body = memory.index.connection.execute("select text from text where row = ?", (note.row,)).fetchone()[0]
-    assert near.row == note.row
-    assert "the kitchen and the soup" in body[near.start : near.stop]
-    (other,) = nearest(memory, "the kitchen and the soup", 1, rows(memory, "Other"))
-    assert near.cosine > other.cosine
-    song = nearest(memory, "the piano and the song", 1, rows(memory, "Long", "Other"))[0]
-    assert "song" in body[song.start : song.stop]
-
-
 def test_an_edited_note_is_found_by_its_new_text_alone_and_a_deleted_one_not_at_all(memory: Memory) -> None:
     write(memory, "One", "bread and cheese")
     write(memory, "Two", "piano music")
@@ -167,7 +152,7 @@ def test_how_near_a_note_is_tells_its_nearest_passage(memory: Memory) -> None:
     assert near is not None
     told = near(question, every)
     assert sorted(told) == sorted(rows(memory, "Long", "Other"))  # the others have no vectors
-    assert told[rows(memory, "Long")[0]] == pytest.approx(nearest(memory, question, 1)[0].cosine)
+    assert told[rows(memory, "Long")[0]] > 0.9 > told[rows(memory, "Other")[0]]
 
 
 def test_equal_texts_are_equally_near(memory: Memory) -> None:
@@ -185,8 +170,10 @@ def test_only_the_asked_notes_are_compared(memory: Memory) -> None:
     for title in ("One", "Two", "Three"):
         write(memory, title, f"bread and cheese for {title}")
     Embedding(memory).some(60)
-    assert sorted(found(memory, "bread", rows=rows(memory, "One", "Three"))) == ["One", "Three"]
-    assert found(memory, "bread", rows=[]) == []
+    vectors, asked = Embedding(memory).vectors, rows(memory, "One", "Three")
+    assert vectors is not None
+    assert sorted(vectors.cosines("bread", asked, 0)) == sorted(asked)
+    assert vectors.cosines("bread", [], 0) == {}
 
 
 def test_text_the_model_cannot_read_is_left_out_and_not_tried_again(memory: Memory, counted: list[str]) -> None:
@@ -323,7 +310,7 @@ def test_processes_see_each_others_vectors_at_the_next_question(memory: Memory, 
         "with open_memory(sys.argv[1]) as memory:\n"
         "    memory.write(Draft('cheese soup', title='Two'))\n"
         "    assert Embedding(memory).some(60) == 1\n"
-        "    assert len(Embedding(memory).vectors.nearest('cheese', 9)) == 2\n"
+        "    assert len(Embedding(memory).vectors.cosines('cheese', [], 9)) == 2\n"
     )
     environment = os.environ | {"MEMORY_SEMANTIC": str(model), "PYTHONPATH": os.pathsep.join(sys.path)}
     subprocess.run([sys.executable, "-c", script, str(memory.home)], check=True, env=environment, timeout=60)

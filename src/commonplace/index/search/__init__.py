@@ -16,7 +16,6 @@ from string import ascii_lowercase
 
 from commonplace.errors import InvalidInput
 from commonplace.index import validity
-from commonplace.index.facets import may_see
 from commonplace.index.listing import listing, matching, predicate
 from commonplace.index.rows import (
     Hit,
@@ -314,5 +313,4 @@ def _by_permalink(db: sqlite3.Connection, query: Query, viewer: str | None, limi
         passed, _ = listing(db, filters, viewer=viewer, limit=None)
         rows = {note.row for note in passed}
         notes = [note for note in notes if note.row in rows]
-    page = [note for note in notes[offset : offset + limit] if may_see(note.scope, viewer)]
-    return Hits(_plain_hits(db, in_order(db, [note.row for note in page]), query), len(notes))
+    return Hits(_plain_hits(db, notes[offset : offset + limit], query), len(notes))

@@ -50,6 +50,7 @@ NAMES, STEMS = "name_fts", "stem_fts"
 _CACHE_BYTES = 20_000_000
 _RARE_ENOUGH = 5_000
 _MAX_LONGER = 1_000
+"""More words that begin with a prefix are left to FTS5, which then joins all their notes."""
 _FEW_ROWS = 200
 _MAX_NAMED, _NAMED_SORTED = 500, 10
 _NO_SUCH_NOTE = '"\uf8ff"'
@@ -64,6 +65,8 @@ _LONGER = (
     " select (select term from words where term >= word || char(1) limit 1) from longer where word glob ?1 || '*'"
     " limit ?2) select word from longer where word glob ?1 || '*'"
 )
+"""A prefix, whether it is a word or not, and the words that begin with it. No character of a word comes before char(1):
+each word is looked up behind the one before, whatever notes hold that."""
 _GIVEN = "(select value from json_each(?))"
 _VISIBLE = "(?2 is null or exists (select 1 from note n where n.row = f.row and n.scope in ('global', ?2)))"
 """Whether the viewer whose own scope is ?2 sees the note of feature `f`."""

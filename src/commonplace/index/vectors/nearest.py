@@ -26,15 +26,6 @@ _LEARNT_AT_ONCE = 32
 _UNUSED = 7 * 86_400
 
 
-class VectorHit(NamedTuple):
-    """A passage `text[start:stop]` of the body of the note `row`, and its cosine with the question."""
-
-    row: int
-    start: int
-    stop: int
-    cosine: float
-
-
 class EmbeddingCounts(NamedTuple):
     """How far embedding is: `passages` in all, of which `embedded` have vectors and `unreadable` the model cannot
     read; `notes` are not yet cut into passages."""
@@ -77,41 +68,17 @@ class Vectors:
                 self._model = runtimes.open_model(self._choice)
             return self._model
 
-    def nearest(
-        self, text: str, most: int = 50, *, viewer: str | None = None, rows: Collection[int] | None = None
-    ) -> list[VectorHit]:
-        """The passages nearest to `text` that `viewer` may see (None = the owner), at most `most`, nearest first.
-
-        With `rows` only of these notes. Notes not embedded yet are not found, and nothing is for a text the model
-        cannot read or while its endpoint does not answer. Raises NoModel, StorageError.
-        """
-        question = self.question(text)
-        if question is None:
-            return []
-        with self._turn:
-            self._refresh()
-            chosen, cosines = self._compare(question, rows)
-            tried = (most if viewer is None else 2 * most) + 16
-            while True:
-                best = _highest(cosines, tried)
-                best = best[cosines[best] > 0]  # 0 has what the model cannot read
-                passages = zip(self._passages.table[chosen[best]].tolist(), cosines[best].tolist(), strict=True)
-                near = [VectorHit(note, start, stop, cosine) for (note, start, stop, _), cosine in passages]
-                there = store.visible(self._database.connection, {one.row for one in near}, viewer)
-                found = [one for one in near if one.row in there][:most]
-                if len(found) == most or len(best) < tried:  # all that are near at all
-                    return found
-                tried *= 4
-
     def cosines(self, text: str, rows: Collection[int], most: int, *, viewer: str | None = None) -> dict[int, float]:
         """By row, how near to `text` (-1 to 1) the nearest passage is of each of the notes `rows` that has vectors, and
-        of those with the `most` nearest passages that `viewer` may see. `rows` are notes of the index. Raises as
-        `nearest`."""
+        of those with the `most` nearest passages, that `viewer` may see (None = the owner). `rows` are notes of the
+        index. Nothing for a text the model cannot read or while its endpoint does not answer. Raises NoModel,
+        StorageError."""
         question = self.question(text)
         if question is None:
             return {}
         with self._turn:
-            nearest = {one.row for one in self.nearest(text, most, viewer=viewer)}
+            self._refresh()
+            nearest = self._nearest(question, most, viewer)
             others = set(rows).difference(nearest)
             if viewer is not None:
                 others = store.visible(self._database.connection, others, viewer)
@@ -120,6 +87,20 @@ class Vectors:
             notes = self._passages.notes[chosen[order]].tolist()
         # Rounded: of equal texts the cosines differ by where the vectors lie.
         return {row: cosine for row, cosine in zip(notes, cosines[order].round(6).tolist(), strict=True) if cosine}
+
+    def _nearest(self, question: np.ndarray, most: int, viewer: str | None) -> set[int]:
+        """The notes with the `most` passages nearest to a question."""
+        chosen, cosines = self._compare(question, None)
+        tried = (most if viewer is None else 2 * most) + 16
+        while True:
+            best = _highest(cosines, tried)
+            best = best[cosines[best] > 0]  # 0 has what the model cannot read
+            notes = self._passages.notes[chosen[best]].tolist()
+            there = store.visible(self._database.connection, set(notes), viewer)
+            found = [row for row in notes if row in there][:most]
+            if len(found) == most or len(best) < tried:  # all that are near at all
+                return set(found)
+            tried *= 4
 
     def question(self, text: str) -> np.ndarray | None:
         """The vector of `text`; None when the model cannot read it or its endpoint does not answer. Raises NoModel."""
@@ -149,12 +130,12 @@ class Vectors:
         characters together."""
         with self._turn:
             self._refresh()
-            bare = self._passages.table[self._at < 0]
+            bare = np.flatnonzero(self._at < 0)
             found: dict[int, str] = {}
             for at in range(0, len(bare), most):
                 some = bare[at : at + most]
-                keys = set(some["key"].tolist())
-                if found := store.texts(self._database.connection, some["note"].tolist(), keys):
+                keys = set(self._passages.keys[some].tolist())
+                if found := store.texts(self._database.connection, self._passages.notes[some].tolist(), keys):
                     break
             lengths = accumulate(len(text) for text in found.values())
             fitting = sum(length <= characters for length in lengths)
@@ -221,7 +202,7 @@ class Vectors:
 
     def _match(self) -> None:
         """Find which passage has which vector, by key."""
-        self._at = self._file.places(self._passages.table["key"])
+        self._at = self._file.places(self._passages.keys)
         self._embedded = np.flatnonzero(self._at >= 0)
 
     def _compare(self, question: np.ndarray, notes: Collection[int] | None) -> tuple[np.ndarray, np.ndarray]:

@@ -26,7 +26,6 @@ _FORMAT = 1
 _HEADING = re.compile(r"#{1,6}[ \t].*")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _SPAN = np.dtype([("start", "<u4"), ("stop", "<u4"), ("key", "<u8")])
-_PASSAGE = np.dtype([("note", "<i8"), *((name, _SPAN[name]) for name in ("start", "stop", "key"))])
 _LONGEST = 200_000
 """Characters of a note from which on it is cut into passages by itself, so that a transaction stays short."""
 _TITLE = 200
@@ -283,20 +282,18 @@ def keys_of(path: Path) -> np.ndarray:
 
 
 class Passages:
-    """The passages of an index in memory: `table` with the columns note, start, stop and key, ordered by note, and
-    `notes`, its first column in one piece."""
+    """The passages of an index in memory: `notes` and `keys` of all, ordered by note."""
 
     def __init__(self) -> None:
         self._db: sqlite3.Connection | None = None
         self._clear()
 
     def _clear(self) -> None:
-        self.table = np.empty(0, _PASSAGE)
-        self.notes = np.empty(0, np.int64)
+        self.notes, self.keys = np.empty(0, np.int64), np.empty(0, np.uint64)
         self._last = self._count = 0
 
     def of(self, notes: Collection[int]) -> np.ndarray:
-        """The places in `table` of these notes' passages, in order."""
+        """The places of these notes' passages, in order."""
         wanted = np.unique(np.fromiter(notes, np.int64, len(notes)))
         first = np.searchsorted(self.notes, wanted)
         counts = np.searchsorted(self.notes, wanted, "right") - first
@@ -314,12 +311,9 @@ class Passages:
         if self._count > 100 + 1.25 * there:  # many are gone
             self._clear()
         fresh = db.execute("select note, spans from embedded where note > ? order by note", (self._last,)).fetchall()
-        spans = np.frombuffer(b"".join(blob for _, blob in fresh), _SPAN)
-        table = np.empty(len(spans), _PASSAGE)
-        table["note"] = np.repeat([row for row, _ in fresh], [len(blob) // _SPAN.itemsize for _, blob in fresh])
-        for name in _SPAN.names or ():
-            table[name] = spans[name]
-        self.table = np.concatenate([self.table, table])
-        self.notes = np.ascontiguousarray(self.table["note"])
+        keys = np.frombuffer(b"".join(blob for _, blob in fresh), _SPAN)["key"]
+        rows, counts = np.array([(row, len(blob) // _SPAN.itemsize) for row, blob in fresh], np.int64).reshape(-1, 2).T
+        notes = np.repeat(rows, counts)
+        self.notes, self.keys = np.concatenate([self.notes, notes]), np.concatenate([self.keys, keys])
         self._last, self._count = last, self._count + len(fresh)
         return True

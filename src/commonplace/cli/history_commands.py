@@ -127,8 +127,10 @@ def restore(call: Invocation, ref: str, *, at: Text, change: int | None, to: Tex
                 moment = moment_of(memory.since, at, "--at time", _FRAMES)
         path, number = memory.restore(ref, at=moment, change=change, to=to)
         source = next((each for each in memory.log(limit=0) if each.number == number), None)
-        when = f"\nIt is what it was before {minute(source.time, memory.settings.zone)} ({source.verb})." if source else ""
-        call.answer(f"Restored {flat(path)} from #{number}{when if call.on_terminal else ''}", path=path, change=number)
+        when = ""
+        if call.on_terminal and source is not None:
+            when = f"\nIt is what it was before {minute(source.time, memory.settings.zone)} ({source.verb})."
+        call.answer(f"Restored {flat(path)} from #{number}{when}", path=path, change=number)
 
 
 @command("erase", "[REF...]", keys=_ERASED_KEYS, own_agent=True, example="memory erase notes/Plan.md --dry-run")

@@ -461,7 +461,8 @@ def _parsed(path: Path, text: str) -> dict[str, Any]:
     try:
         rows = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except yaml.YAMLError as error:
-        raise ConfigError(f"load config: {path}: {' '.join(str(error).split())}") from None
+        why = " ".join(str(error).split()).replace('in "<unicode string>", line', "at line")
+        raise ConfigError(f"load config: {path}: {why}") from None
     if rows is not None and not isinstance(rows, dict):
         raise ConfigError(f"load config: {path}: it must hold keys and values")
     return rows or {}

@@ -26,6 +26,7 @@ from commonplace.note.entry import PROJECT
 from commonplace.note.markdown import default_id
 from commonplace.note.model import GLOBAL
 from commonplace.store.base import File
+from commonplace.store.journal import Touched
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -333,13 +334,14 @@ class NoteEntries(Entries):
     @verb
     def keep_outdated(self, entries: Sequence[tuple[Entry, Mapping[str, Any]]]) -> None:
         """Note entries that are older than those with their keys in the history, but for those with a time to live."""
-        from commonplace.engine.exchange import Overruled, keep_lost
+        from commonplace.engine.exchange import keep_lost
 
         lost = []
         for entry, further in entries:
             found = next(self._claims(entry.namespace, entry.key), None)
             if found is not None and entry.expires is None and found.entry.expires is None:
-                lost.append(Overruled(PROJECT, found.path, found.scope, found.file.etag, _compose(entry, further)))
+                here = Touched("put", PROJECT, found.path, new=found.file.etag, scope=found.scope)
+                lost.append((here, _compose(entry, further)))
         keep_lost(self._session, lost)
 
     def _claims(self, namespace: str, key: str) -> Iterator[_EntryFile]:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import takewhile
-from pathlib import Path
 from typing import Any, TypeVar
 
 from commonplace.clock import stamp
@@ -22,6 +21,7 @@ from commonplace.engine.upkeep import Upkeep
 from commonplace.engine.writing import id_list, scope_of
 from commonplace.errors import Conflict, NotFound, StorageError
 from commonplace.index.rows import NoteInfo
+from commonplace.index.unopened import foreign_rows as foreign_rows
 from commonplace.note import frontmatter
 from commonplace.note.compose import Record
 from commonplace.note.model import MEMORY_PROJECTS
@@ -51,17 +51,6 @@ def batches(items: Iterable[T], most: int, size_of: Callable[[T], int], largest:
         size += size_of(each)
     if batch:
         yield batch
-
-
-@dataclass(frozen=True, slots=True)
-class Overruled:
-    """The text `data` that lost against the note at `path`, whose SHA-256 is `etag`."""
-
-    project: str
-    path: str
-    scope: str
-    etag: str
-    data: bytes
 
 
 class Exchange:
@@ -132,7 +121,9 @@ class Exchange:
     @verb
     def keep(self, older: Sequence[tuple[NoteInfo, bytes]]) -> None:
         """Put texts that lost against the memory there into the history, as if each had stood there just before."""
-        lost = [Overruled(info.project, info.path, info.scope, info.etag, data) for info, data in older]
+        lost = [
+            (Touched("put", each.project, each.path, new=each.etag, scope=each.scope), data) for each, data in older
+        ]
         keep_lost(self.memory, lost)
 
     @verb
@@ -169,16 +160,17 @@ class Exchange:
                 change.put(project, path, data, old=(over or {}).get(path), scope=scope_of(data))
 
 
-def keep_lost(session: HomeSession, lost: Sequence[Overruled]) -> None:
-    """Note texts in the history as what stood there just before, as one change; `restore` and `undo` bring them. A text
-    the history holds already is left out, so that doing it twice is doing it once."""
+def keep_lost(session: HomeSession, lost: Sequence[tuple[Touched, bytes]]) -> None:
+    """Note texts that lost against those of the files they come with (`Touched.new`) in the history as what stood there
+    just before, as one change; `restore` and `undo` bring them. A text the history holds already is left out, so that
+    doing it twice is doing it once."""
     history, files = session.engine.home.history, list[Touched]()
     with session.engine.writing():
-        for each in lost:
-            etag = sha256(each.data)
-            if not os.path.exists(history.object_path(etag)):
-                history.keep_bytes(each.data)
-                files.append(Touched("put", each.project, each.path, "", etag, each.etag, None, each.scope))
+        for each, data in lost:
+            each.old = sha256(data)
+            if not os.path.exists(history.object_path(each.old)):
+                history.keep_bytes(data)
+                files.append(each)
         if files:
             about = (files[0].project, files[0].path)
             moment = stamp(session.engine.clock())
@@ -190,13 +182,6 @@ def digest(scope: str, content: str) -> bytes:
     import hashlib
 
     return hashlib.blake2b(f"{scope}\0{content}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
-
-
-def foreign_rows(path: Path, table: str) -> list[dict[str, Any]]:
-    """The rows of a table of another program's database, [] when it is not there. Raises ValueError."""
-    from commonplace.index import unopened
-
-    return unopened.foreign_rows(path, table)
 
 
 @dataclass(slots=True)

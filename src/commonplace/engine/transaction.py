@@ -169,11 +169,8 @@ class Transaction:
 
         Of an entry with a time to live no text is kept (contract 004, 4). Raises ReadOnlyProject, ProjectNotFound.
         """
-        if store is None:
-            store = self._engine.folder(project)
-            away = bool(self._engine.extra) and locations.own_root(self._engine, project) != store.root
-        else:
-            away = locations.own_root(self._engine, project) != store.root
+        store = self._engine.folder(project) if store is None else store
+        away = locations.own_root(self._engine, project) != store.root
         if project == "kv" and isinstance(old := more.get("old"), File):
             from commonplace.note.entry import is_passing
 

@@ -125,11 +125,8 @@ class LineEdit:
             entity = self._first(name)
             if tuple(texts) != entity.observations:
                 line = self._store.lines[entity.number]
-                kind = (
-                    {}
-                    if (graph_lines.parse_line(line) or {}).get("entityType") is not None
-                    else {"entityType": entity.type}
-                )
+                known = graph_lines.parse_line(line) or {}
+                kind = {} if known.get("entityType") is not None else {"entityType": entity.type}
                 self.lines[entity.number] = graph_lines.with_members(line, **kind, observations=texts)
 
 

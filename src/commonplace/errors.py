@@ -347,10 +347,11 @@ class StorageError(CommonplaceError):
     """The disk refused: `path` (project-relative) and `reason` in plain words."""
 
     code = "storage"
+    sentence = "Could not write {}: {}. Nothing was changed."
 
     def __init__(self, path: str, reason: str):
         self.path, self.reason = path, reason
-        super().__init__(f"Could not write {path}: {reason}. Nothing was changed.")
+        super().__init__(self.sentence.format(path, reason))
 
 
 class CannotRead(StorageError):
@@ -364,9 +365,7 @@ class CannotRead(StorageError):
 class NotPutBack(StorageError):
     """A change failed, and a part of it may stay, as `reason` says."""
 
-    def __init__(self, path: str, reason: str):
-        CommonplaceError.__init__(self, f"Could not write {path}: {reason}.")
-        self.path, self.reason = path, reason
+    sentence = "Could not write {}: {}."
 
 
 _AGAIN = "Try again; if it hangs, end it."
@@ -383,13 +382,9 @@ class Busy(StorageError):
 
 
 class DatabaseRefused(StorageError):
-    """The database of the notes said no: `server` without a password, `reason` in plain words."""
+    """The database of the notes said no: `path` is the server without a password, `reason` in plain words."""
 
     sentence = "The database of the notes ({}) refused: {}. Nothing was changed."
-
-    def __init__(self, server: str, reason: str):
-        CommonplaceError.__init__(self, self.sentence.format(server, reason))
-        self.path, self.reason = server, reason
 
 
 class DatabaseAway(DatabaseRefused):

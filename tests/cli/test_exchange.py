@@ -218,6 +218,15 @@ def test_a_graph_is_the_same_by_either_command_and_from_stdin(terminal, stores):
     assert terminal.ok("graph", "export") == terminal.ok(*other, "graph", "export")
 
 
+def test_a_line_that_is_no_utf8_stays_behind_alone_from_stdin_too(terminal):
+    lines = b'{"type": "entity", "name": "Ada", "entityType": "x", "observations": []}\n"\xff"\n'
+    (file := terminal.folder / "g.jsonl").write_bytes(lines)
+    ran = terminal("graph", "import", "-", stdin=lines)
+    assert (ran.status, ran.out) == (0, "Imported 1 entities, 0 relations (1 lines skipped)\n")
+    assert ran.err.startswith("line 2: ")
+    assert terminal("graph", "import", str(file)).err == ran.err
+
+
 def test_unknown_keys_of_an_entity_survive_import_and_export(terminal):
     own = {"createdAt": "2026-01-02T03:04:05Z", "rank": 3, "id": "e1", "scope": "team",
            "labels": ["a", "2", 2], "shares": {"one": 0.5, "two": "0.5"}, "version": "1.10", "is": True}  # fmt: skip
@@ -288,4 +297,4 @@ def test_a_path_of_another_kind_is_named(terminal):
                        ("basic-memory", "a folder of notes")):  # fmt: skip
         assert terminal("import", "--from", kind, str(file)).error == f"{file} is a file, not {what}"
         assert terminal("import", "--from", kind, "nowhere").error == "no such folder: nowhere"
-    assert terminal("import", "--from", "graph-jsonl", "nowhere").error.startswith("cannot read nowhere: ")
+    assert terminal("import", "--from", "graph-jsonl", "nowhere").error == "open input file: nowhere: no such file"

@@ -60,10 +60,11 @@ def run() -> NoReturn:
     collection on again. Until the command itself runs, an interrupt ends the process at once: raised while a module is
     imported, it may arrive as another error."""
     gc.disable()
-    handler = _signal.getsignal(_signal.SIGINT)
-    if handler is _signal.default_int_handler:  # not in the background of a script, where it is ignored
+    starting = lambda: None
+    if (usual := _signal.getsignal(_signal.SIGINT)) is _signal.default_int_handler:  # else a script has it ignored
         _signal.signal(_signal.SIGINT, lambda *_: os._exit(_INTERRUPTED))
-    status = main(starting=lambda: _signal.signal(_signal.SIGINT, handler))
+        starting = lambda: _signal.signal(_signal.SIGINT, usual)
+    status = main(starting=starting)
     from commonplace.cli import output
 
     output.flush()

@@ -19,7 +19,7 @@ from commonplace.cli import output, presets
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.memory_commands import category_option
 from commonplace.cli.output import Failure
-from commonplace.cli.syntax import Names, Text, Usage, command, flag, group, input_of, option, text_from
+from commonplace.cli.syntax import Names, Text, Usage, command, flag, group, input_of, option
 from commonplace.config import SOURCES
 from commonplace.errors import CommonplaceError, near
 from commonplace.query import check_memory, memory_query
@@ -289,10 +289,7 @@ def graph_export(call: Invocation, file: str | None = None) -> None:
             output.text("\n".join(lines), as_json=True)
         return
     place = Path(file).expanduser()
-    try:
-        place.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    except OSError as error:
-        raise Failure(f"cannot write {place}: {error.strerror}", "storage") from None
+    _write_file(place, lines)
     call.answer(f"Exported {len(lines)} lines to {place}", file=str(place), count=len(lines), lines=None)
 
 
@@ -318,13 +315,10 @@ def graph_import(call: Invocation, file: str) -> None:
 def _read_graph(file: str) -> GraphText:
     """The entities and relations of a file, or of stdin for `-`; bad lines are reported. Raises Failure. Bytes that are
     not UTF-8 make only their own line a bad one."""
-    try:
-        data = None if file == "-" else Path(file).expanduser().read_bytes()
-    except OSError as error:
-        raise Failure(f"cannot read {file}: {error.strerror}", "not_found") from None
     from commonplace.engine.entities import parse_graph
 
-    lines = parse_graph(text_from(("-",)) if data is None else data.decode("utf-8", "surrogateescape"))
+    with input_of(file) as stream:
+        lines = parse_graph(stream.read().decode("utf-8", "surrogateescape"))
     for number, why in lines.bad:
         output.notice(f"line {number}: {why}")
     return lines

@@ -77,11 +77,11 @@ class NewSpace(SpaceDatabase):
 
         return sql.Identifier("commonplace", f"{prefix}{name}_{self._suffix}")
 
-    def _said(self, text: str, values: Sequence[Any] = (), table: str = "note") -> list[tuple[Any, ...]]:
+    def _said(self, text: str, table: str = "note") -> list[tuple[Any, ...]]:
         from psycopg import sql
 
         statement = sql.SQL(text).format(self._table(table))
-        return self._run(lambda db: db.execute(statement, values).fetchall())
+        return self._run(lambda db: db.execute(statement).fetchall())
 
     def _said_of_each(self, table: str, text: str, rows: Iterable[Sequence[Any]]) -> None:
         from psycopg import sql

@@ -144,6 +144,15 @@ class Terminal:
 
 
 @pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Any]:
+    """The owner's memory over an empty home, which is looked at anew on each call."""
+    from commonplace import open_memory
+
+    with open_memory(tmp_path / "home", watch=False) as opened:
+        yield opened
+
+
+@pytest.fixture
 def terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
     """The command with an empty home below tmp_path, in UTC, without any of our environment variables."""
     user = tmp_path / "user"

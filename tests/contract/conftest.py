@@ -7,16 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from commonplace import open_memory
+from commonplace import Memory, open_memory
 from contract.memory_bank import Ground
 from contract.note_tools import Tools
 
 
 @pytest.fixture
-def tools(tmp_path: Path) -> Iterator[Tools]:
+def tools(memory: Memory) -> Tools:
     """The owner's tools over an empty home, which is looked at anew on each call."""
-    with open_memory(tmp_path / "home", watch=False) as memory:
-        yield Tools(memory)
+    return Tools(memory)
 
 
 @pytest.fixture(scope="module")

@@ -22,12 +22,6 @@ LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs i
 
 
 @pytest.fixture
-def memory(tmp_path: Path):
-    with open_memory(tmp_path / "home", watch=False) as opened:
-        yield opened
-
-
-@pytest.fixture
 def watching(tmp_path: Path):
     with open_memory(tmp_path / "home") as opened:
         yield opened

@@ -7,15 +7,9 @@ import re
 
 import pytest
 
-from commonplace import Draft, errors, open_memory
+from commonplace import Draft, errors
 from commonplace.note.edit import Append
 from commonplace.note.model import MEMORY_KEYS
-
-
-@pytest.fixture
-def memory(tmp_path):
-    with open_memory(tmp_path / "home", watch=False) as opened:
-        yield opened
 
 
 def keys(note) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,12 +11,6 @@ from commonplace import Memory, open_memory
 from commonplace.engine.plain_files import Files, NotADirectory
 from commonplace.errors import Conflict, Exists, OutsideError
 from commonplace.store.base import File
-
-
-@pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Memory]:
-    with open_memory(tmp_path / "home", watch=False) as memory:
-        yield memory
 
 
 @pytest.fixture

@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from commonplace import Draft, open_memory
+from commonplace import Draft
 
 pytestmark = pytest.mark.promise("issue-facts")
-
-
-@pytest.fixture
-def memory(tmp_path):
-    with open_memory(tmp_path / "home", watch=False) as opened:
-        yield opened
 
 
 def remember(memory, *texts: str):

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
-from commonplace import open_memory
+from commonplace import Memory
 from contract.memory_bank import Banks
 
 
 @pytest.fixture
-def banks(tmp_path: Path) -> Iterator[Banks]:
+def banks(memory: Memory) -> Banks:
     """The owner at an empty memory."""
-    with open_memory(tmp_path / "home", watch=False) as memory:
-        yield Banks(memory)
+    return Banks(memory)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from commonplace.engine import open_memory
+from commonplace import Memory
 from contract.note_tools import Tools, texts
 
 
@@ -41,7 +40,6 @@ def face_for() -> type[Face]:
 
 
 @pytest.fixture
-def face(tmp_path: Path) -> Iterator[Face]:
+def face(memory: Memory) -> Face:
     """The owner at an empty memory."""
-    with open_memory(tmp_path / "home", watch=False) as memory:
-        yield Face(memory)
+    return Face(memory)

@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from commonplace import faces, open_memory
+from commonplace import faces
 from commonplace.errors import OutsideError
-
-
-@pytest.fixture
-def memory(tmp_path: Path):
-    with open_memory(tmp_path / "home", watch=False) as memory:
-        yield memory
 
 
 def test_a_resource_outside_is_refused_with_the_name_of_its_project(memory) -> None:

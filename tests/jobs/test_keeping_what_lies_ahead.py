@@ -74,7 +74,7 @@ def test_a_threshold_of_all_time_ends_nothing(tmp_path: Path) -> None:
     home.memory.as_caller("claude", "mcp").write(Draft("kept", project="categories", category="knowledge"))
     home.later(days=9000)
     assert home.job("decay").actions == ()
-    assert next_due(Round(home.memory).memories, home.memory.settings).year == 9999
+    assert next_due(Round(home.memory).memories, home.memory.settings, home.now).year == 9999
 
 
 def test_a_note_of_the_inbox_with_a_reminder_ahead_does_not_expire_before_it(tmp_path: Path) -> None:
@@ -84,7 +84,9 @@ def test_a_note_of_the_inbox_with_a_reminder_ahead_does_not_expire_before_it(tmp
     reminder = {"due_at": "2026-06-15T18:30:00Z", "reminder_of": ref}
     home.put("11111111-1111-4111-8111-111111111111", text, "reminders", further=reminder)
     turn = Round(home.memory)
-    assert next_due(turn.memories, home.memory.settings) == MOMENT.replace(month=6, day=22, hour=18, minute=30)
+    assert next_due(turn.memories, home.memory.settings, turn.now) == MOMENT.replace(
+        month=6, day=22, hour=18, minute=30
+    )
     live(home, "06-22", "dream")
     assert home.info(ref).phase == "inbox"
     live(home, "06-24", "dream")

@@ -41,19 +41,20 @@ def expiring(
 ) -> list[tuple[MemoryState, datetime, str]]:
     """The memories of the inbox that go to the archive, before `now` if given, when, and the category they belong to.
     `careful`: not what the daemon leaves alone, nor what belongs to a category of `daemon.keep`."""
-    kept = kept_for_reminders(memories, settings) if careful else {}
-    ends = {each.id: max(each.expires, kept.get(each.id, each.expires)) for each in memories if each.expires}
-    found = [
-        each for each in memories
-        if each.phase == INBOX and each.id in ends and (now is None or ends[each.id] < now)
-        if not (each.is_pinned or each.is_kept_from("expire") or (careful and _is_left_alone(each, settings)))
-    ]  # fmt: skip
+    found = [(each, at) for each, at in _ends(memories, settings, careful) if now is None or at < now]
     classifier = Classifier(settings, memories if found else ())
-    sorted_into = [(each, ends[each.id], _category(each, classifier)) for each in found]
-    return [
-        (each, at, category) for each, at, category in sorted_into
-        if not careful or category not in settings.keep or "source_ref" in each.header  # its file is gone
-    ]  # fmt: skip
+    rows = [(each, at, _category(each, classifier)) for each, at in found]
+    # Of what was made from a file that is gone nothing is kept.
+    return [row for row in rows if not careful or row[2] not in settings.keep or "source_ref" in row[0].header]
+
+
+def _ends(memories: Sequence[MemoryState], settings: Settings, careful: bool) -> Iterator[tuple[MemoryState, datetime]]:
+    """The memories of the inbox that nobody keeps, and when they expire."""
+    kept = kept_for_reminders(memories, settings) if careful else {}
+    for each in memories:
+        is_kept = each.is_pinned or each.is_kept_from("expire")
+        if each.phase == INBOX and each.expires and not (is_kept or (careful and _is_left_alone(each, settings))):
+            yield each, max(each.expires, kept.get(each.id, each.expires))
 
 
 def plan_decay(
@@ -214,11 +215,11 @@ def decay(memory: Memory, *, dry_run: bool = False) -> list[Action]:
     return list(outcome.actions)
 
 
-def next_due(memories: Sequence[MemoryState], settings: Settings) -> datetime | None:
-    """The moment after which the daemon's jobs have something to do, if they have nothing to do now and no memory
+def next_due(memories: Sequence[MemoryState], settings: Settings, now: datetime) -> datetime | None:
+    """The moment after which the daemon's jobs have something to do, if they have nothing to do `now` and no memory
     changes until then (`Upkeep.state` tells); None: never."""
     kept = kept_for_reminders(memories, settings)
-    moments = [at for _, at, _ in expiring(memories, settings)]
+    moments = [at for _, at in _ends(memories, settings, careful=True) if at >= now]
     unread = [each for each in _unread(memories, settings) if not _is_left_alone(each, settings)]
     moments += [_decays_after(each, settings, kept) for each in unread]
     return min(moments, default=None)

@@ -137,7 +137,7 @@ class Scheduler:
             raise outcome.error
         done[0] += len(outcome.actions) + outcome.skipped
         if name == "consolidate" and not done[0] and not self.stop():
-            self._idle = self._state, lifecycle.next_due(turn.memories, self.memory.settings)
+            self._idle = self._state, lifecycle.next_due(turn.memories, self.memory.settings, turn.now)
         return len(outcome.actions)
 
     def level(self) -> int:

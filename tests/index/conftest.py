@@ -12,11 +12,13 @@ from typing import Any
 import pytest
 
 from commonplace.index.index import Index
+from commonplace.index.resolve import Resolver
 from commonplace.index.rows import Hits, NoteInfo
 from commonplace.note.markdown import parse_note
 from commonplace.note.model import Note
 from commonplace.query import Query, parse
 from commonplace.store.base import Stamp
+from commonplace.text.unicode import sqlite_text
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 WORD_TABLES = ("note_fts", "name_fts", "passage_fts", "stem_fts")
@@ -89,8 +91,11 @@ class Desk:
 
     def leads(self, target: str, *, project: str = "notes", viewer: str | None = None, **more: Any) -> str:
         """The path a link leads to, else `unwritten` or `ambiguous`."""
-        answer = self.index.links.resolve(target, project=project, viewer=viewer, **more)
-        return answer.note.path if answer.note else answer.state
+        note = self.index.links.resolve(target, project=project, viewer=viewer, **more)
+        folder, target_project = more.get("folder", ""), more.get("target_project")
+        answer = Resolver(self.db, viewer).link(sqlite_text(target), project, folder, target_project, None)
+        assert (note is not None) == (answer.state == "resolved")
+        return note.path if note else answer.state
 
     def find(self, identifier: str, *, project: str | None = None, viewer: str | None = None) -> str:
         return self.index.notes.find(identifier, project=project, default_project="notes", viewer=viewer).path

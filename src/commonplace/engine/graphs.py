@@ -104,11 +104,11 @@ class ProjectGraph(NoteGraph):
         return self._index.version()
 
     def target_of(self, item: Item, row: EntityRow) -> str:
-        found = self._index.links.resolve(
+        note = self._index.links.resolve(
             item.target, project=self.project, folder=posixpath.dirname(row.path), viewer=self.session.agent,
             target_project=item.project,
         )  # fmt: skip
-        return self._name_of(found.note, item.target)
+        return self._name_of(note, item.target)
 
 
 class EveryGraph(Graph):

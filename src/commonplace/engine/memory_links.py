@@ -132,7 +132,7 @@ class LinkVerbs(ReadVerbs):
             target.title, project=source.project, folder="", viewer=self.agent,
             target_project=None if is_near else target.project,
         )  # fmt: skip
-        if found.note is None or found.note.row != target.row:
+        if found is None or found.row != target.row:
             name = target.permalink
         file, text = editable(self, source)
         kind = type if " " not in type else f'"{type}"'

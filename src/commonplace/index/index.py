@@ -67,11 +67,11 @@ class Index(Database):
 
         return writer.remove(self.connection, project, path)
 
-    def forget_project(self, project: str) -> int:
-        """Take all notes of a project out, and the project itself. Returns how many notes it had."""
+    def forget_project(self, project: str) -> None:
+        """Take all notes of a project out, and the project itself."""
         from commonplace.index import writer
 
-        return writer.forget_project(self.connection, project)
+        writer.forget_project(self.connection, project)
 
     def plan(
         self, project: str, parts: Iterable[dict[str, Values]], unreadable: Sequence[str] = (), folder: str = ""

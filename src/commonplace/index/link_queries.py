@@ -15,7 +15,7 @@ from commonplace.index.database import Queries
 from commonplace.index.facets import may_see
 from commonplace.index.keys import first_line_of, keys_of, keys_of_links
 from commonplace.index.resolve import RESOLVED, LinkTarget, Resolver
-from commonplace.index.rows import Edge, NoteInfo, Reached, Resolution, in_order, infos, text_of
+from commonplace.index.rows import Edge, NoteInfo, Reached, in_order, infos, text_of
 from commonplace.note.model import MEMORY_PROJECTS
 from commonplace.text.unicode import sqlite_text
 
@@ -54,13 +54,11 @@ class LinkQueries(Queries):
 
     def resolve(
         self, target: str, *, project: str, folder: str = "", viewer: str | None, target_project: str | None = None
-    ) -> Resolution:
-        """Where `[[target]]`, written in a note of `project` in `folder`, leads for `viewer`. `target_project` is the
-        project of `[[project::target]]`."""
+    ) -> NoteInfo | None:
+        """The note that `[[target]]`, written in a note of `project` in `folder`, leads to for `viewer`, if it is one.
+        `target_project` is the project of `[[project::target]]`."""
         answer = Resolver(self._db, viewer).link(sqlite_text(target), project, folder, target_project, None)
-        notes = in_order(self._db, answer.rows)
-        is_found = answer.state == RESOLVED and notes
-        return Resolution(RESOLVED, notes[0]) if is_found else Resolution(answer.state, None, notes)
+        return next(iter(in_order(self._db, [] if answer.row is None else [answer.row])), None)
 
     def outgoing(self, note: NoteInfo, viewer: str | None) -> list[Edge]:
         """The note's relations in the order of the file, each with where it leads for `viewer`.

@@ -31,8 +31,8 @@ _LONGEST_PREFIX = 200
 _MOST_VALUES = 400
 """Names looked up by one statement."""
 _UUID_BEGIN = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f-]{0,27})?", re.IGNORECASE)
-_SHORTEST = 8
-"""Characters an id, or its beginning, has at least where names mean notes too."""
+_SHORTEST, _SHORTEST_OF_MEMORY = 8, 4
+"""Characters an id, or its beginning, has at least where names mean notes too; and where only memories are meant."""
 
 _CANDIDATE = (
     "n.row, p.name, n.path, n.id, n.permalink, n.title, n.aliases, n.scope, n.created,"
@@ -66,15 +66,10 @@ class Candidate(NamedTuple):
 
 
 class LinkTarget(NamedTuple):
-    """What a target means: a row when resolved, several when ambiguous, none when not written."""
+    """What a target means: `state` is `resolved`, which has a row, `unwritten` or `ambiguous`."""
 
     state: str
-    rows: tuple[int, ...] = ()
-
-    @property
-    def row(self) -> int | None:
-        """The row when resolved, else None."""
-        return self.rows[0] if self.state == RESOLVED else None
+    row: int | None = None
 
 
 class Resolver:
@@ -109,8 +104,8 @@ class Resolver:
             if not found and target_project is None:
                 outside = [one for one in candidates if one.project != project]
                 found = _by_permalink(target, outside) or _by_title(target, outside)
-            state = RESOLVED if len(found) == 1 else AMBIGUOUS if found else UNWRITTEN
-            self._answers[asked] = LinkTarget(state, tuple(one.row for one in found))
+            answer = LinkTarget(AMBIGUOUS if found else UNWRITTEN)
+            self._answers[asked] = LinkTarget(RESOLVED, found[0].row) if len(found) == 1 else answer
         return self._answers[asked]
 
     def candidates(self, target: str, folder: str = "") -> list[Candidate]:
@@ -259,22 +254,20 @@ def find(
 
 
 @in_snapshot
-def find_id(
-    db: sqlite3.Connection, text: str, *, viewer: str | None, project: str | None = "categories", minimum: int = 4
-) -> NoteInfo:
-    """The note whose id is `text` or uniquely begins with it, `minimum` characters at least.
+def find_id(db: sqlite3.Connection, text: str, *, viewer: str | None) -> NoteInfo:
+    """The memory whose id is `text` or uniquely begins with it, four characters at least.
 
     An archived memory is one of `categories`. An id that was merged into another note answers that one. Raises
-    NotFound, or Ambiguous with `total` notes. `project` None looks everywhere.
+    NotFound, or Ambiguous with `total` notes.
     """
     text = sqlite_text(text.strip())
     for wanted in dict.fromkeys((text, text.lower())):
-        notes = in_order(db, _ids(db, wanted, minimum, viewer, project))
+        notes = in_order(db, _ids(db, wanted, _SHORTEST_OF_MEMORY, viewer, CATEGORY_PROJECT))
         if len(notes) > 1:
             raise Ambiguous(text, [note.permalink for note in notes])
         if notes:
             return notes[0]
-    raise NotFound(text, project or "")
+    raise NotFound(text, CATEGORY_PROJECT)
 
 
 def _suggestions(db: sqlite3.Connection, target: str, viewer: str | None, project: str | None) -> list[str]:

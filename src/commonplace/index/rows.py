@@ -188,15 +188,6 @@ class Hits:
 
 
 @dataclass(slots=True)
-class Resolution:
-    """Where a link leads: `state` is `resolved`, `unwritten` or `ambiguous`."""
-
-    state: str
-    note: NoteInfo | None = None
-    candidates: list[NoteInfo] = field(default_factory=list)
-
-
-@dataclass(slots=True)
 class Edge:
     """A relation seen from one note. `direction` is `out` or `in`; `target` is the text in the
     source for `out`, the other note's title for `in`; `note` the other end when it exists."""

@@ -218,17 +218,14 @@ def touch(db: sqlite3.Connection, project: str, path: str, stamp: Stamp) -> None
     )
 
 
-def forget_project(db: sqlite3.Connection, project: str) -> int:
-    """Takes all notes of a project out, and the project itself. Returns how many notes it had."""
-    number = project_ids(db).get(project.casefold())
-    if number is None:
-        return 0
+def forget_project(db: sqlite3.Connection, project: str) -> None:
+    """Takes all notes of a project out, and the project itself."""
+    number = project_ids(db).get(project.casefold(), 0)
     paths = db.execute("select path from note where project = ?", (number,)).fetchall()
     for (path,) in paths:
         if old := _read(db, number, path):
             _take_out(db, project, old)
     db.execute("delete from project where id = ?", (number,))
-    return len(paths)
 
 
 def project_id(db: sqlite3.Connection, name: str) -> int:

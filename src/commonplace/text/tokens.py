@@ -52,12 +52,11 @@ _SENTENCE_END = re.compile(r"\n|(?<=[.!?;。！？；])\s*|\s+")
 
 
 class Passage(NamedTuple):
-    """A piece of a text: `text[start:end]`, the heading it stands under, its line (from 1)."""
+    """A piece of a text: `text[start:end]`, and the heading it stands under."""
 
     start: int
     end: int
     heading: str
-    line: int
 
 
 def fts_text(text: str) -> str:
@@ -155,15 +154,13 @@ def passages(text: str) -> list[Passage]:
     paragraphs; a longer paragraph is cut at line or sentence ends. Covers all but blank edges."""
     found: list[Passage] = []
     heading, passage_heading = "", ""
-    begin, size, line, counted = 0, 0.0, 1, 0
+    begin, size = 0, 0.0
     for block_start, block_end in _blocks(text):
         block = text[block_start:block_end]
         new = _HEADING.match(block)
         weight = word_count(block)
         if size and (size + weight > PASSAGE_WORDS * 1.25 or (new and size > PASSAGE_WORDS * 0.4)):
-            line += text.count("\n", counted, begin)
-            counted = begin
-            found.append(Passage(begin, block_start, passage_heading, line))
+            found.append(Passage(begin, block_start, passage_heading))
             begin, size = block_start, 0.0
         if new:
             heading = new.group(1)
@@ -171,8 +168,7 @@ def passages(text: str) -> list[Passage]:
             begin, passage_heading = block_start, heading
         size += weight
     if size:
-        line += text.count("\n", counted, begin)
-        found.append(Passage(begin, len(text), passage_heading, line))
+        found.append(Passage(begin, len(text), passage_heading))
     return found
 
 

@@ -137,9 +137,9 @@ class _WordLookup:
             found.append(Word(one.text, weight, term=one, is_open=one.open))
         return found
 
-    def _rows(self, text: str, most: int = _MAX_HELD, table: str = "") -> list[int]:
+    def _rows(self, text: str, table: str = "") -> list[int]:
         column = "{title headings tags} : " if table else self._column
-        rows = self.context.newest(self.context.with_filters(f"{column}({text})"), most, table or self.table)
+        rows = self.context.newest(self.context.with_filters(f"{column}({text})"), _MAX_HELD, table or self.table)
         passed = set(self.context.passing(rows)) if self.context.is_filtered and rows else None
         return rows if passed is None else [row for row in rows if row in passed]
 

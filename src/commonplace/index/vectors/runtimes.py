@@ -109,10 +109,9 @@ class Bert:
             raise ValueError(f"the weights lack {error}") from None
         self.size: int = self._words.shape[1]
         """How many numbers a vector has."""
-        self.most_tokens: int = len(self._places)
 
     def run(self, texts: Sequence[Sequence[int]]) -> np.ndarray:
-        """The unit vectors, a row each, of `texts`: token ids, at least one and at most `most_tokens` a text.
+        """The unit vectors, a row each, of `texts`: token ids, of each at least one and no more than it has places for.
 
         Fastest when texts of one length stand together.
         """

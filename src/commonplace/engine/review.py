@@ -133,28 +133,24 @@ class ReviewVerbs(HistoryVerbs):
         InvalidInput for another letter or an agent; what the change raises."""
         if self.agent is not None:
             raise InvalidInput("only the owner decides; run memory review without an agent's name")
-        key, items = question if isinstance(question, str) else question.key, list[ReviewItem]()
+        key = question if isinstance(question, str) else question.key
         kind, is_batch = key.partition(":")[0], _ALL in key
-        if isinstance(question, str) or is_batch:
-            items = list(self._open_of(kind)) if kind in SOURCES else []
-            found = _together(kind, items) if is_batch and items else items
-            item = next((each for each in found if each.key == key), None)
-            if item is None:
-                raise NotFound(key, "the open questions")
+        if isinstance(question, ReviewItem) and not is_batch:
+            item, items = question, [question]
         else:
-            item = question
+            items = list(self._open_of(kind)) if kind in SOURCES else []
+            found = next((each for each in (_together(kind, items) if is_batch else items) if each.key == key), None)
+            if found is None:
+                raise NotFound(key, "the open questions")
+            item, items = found, items[:_MANY] if is_batch else [found]
         letters = [letter for letter, _ in item.choices]
         if choice not in letters:
             raise InvalidInput(f'invalid choice "{choice}" (one of {", ".join(letters)})')
         asked = source(kind)
-        if is_batch and asked.batch is not None:
-            many = items[:_MANY]
-            if choice == "y":
-                asked.batch.apply(self, many)
-            else:
-                self._write_down([each.key for each in many], choice)
-        elif not asked.apply(self, item, choice):
-            self._write_down([key], choice)
+        if is_batch and asked.batch is not None and choice == "y":
+            asked.batch.apply(self, items)
+        elif is_batch or not asked.apply(self, item, choice):
+            self._write_down([each.key for each in items], choice)
         return item
 
     def decision(self, key: str) -> str | None:
@@ -195,7 +191,7 @@ def _rows(path: Path, what: str) -> tuple[File | None, dict[str, dict[str, Any]]
 
 def _together(kind: str, items: list[ReviewItem]) -> list[ReviewItem]:
     """These questions of a kind, or the one that stands for the first of them when they are many."""
-    batch = source(kind).batch
+    batch = source(kind).batch if kind in SOURCES else None
     if batch is None or len(items) <= _FEW:
         return items
     many = items[:_MANY]

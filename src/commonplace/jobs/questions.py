@@ -167,9 +167,11 @@ _END = re.compile(r"\)\s*$")
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
-    """What `info` says of a subject; `line` its line in the file, 0 for the whole memory. `ref`: both as one."""
+    """What `info` says of a subject, whose `name` is for people; `line` its line in the file, 0 for the whole memory.
+    `ref`: both as one."""
 
     info: NoteInfo
+    name: str
     value: str
     line: int = 0
 
@@ -203,7 +205,7 @@ def _pairs(memory: Memory) -> Iterator[tuple[ReviewItem, _Statement, _Statement]
         matches = (each.fullmatch(line) for each in _rules()["sentences"] if is_sentence)
         if found := next(filter(None, matches), None):
             about = info.scope, _folded(found[1]), found[2].lower()
-            said.setdefault(about, []).append(_Statement(info, found[3]))
+            said.setdefault(about, []).append(_Statement(info, f"{found[1]} {found[2]}", found[3]))
         if len(_rules()["promising"].findall(text)) > 1:
             for name, each in _lines(memory, info):
                 said.setdefault((info.project, info.path, name), []).append(each)
@@ -216,9 +218,8 @@ def _pairs(memory: Memory) -> Iterator[tuple[ReviewItem, _Statement, _Statement]
             refs = (first.ref, second.ref)
             whole = "\0".join([*subject, *refs, first.value, second.value])
             key = hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-            name = " ".join(subject[-2:]) if not first.line else f"{first.info.title}: {subject[-1].rstrip(':')}"
             days = [(each.info.date or each.info.created)[:10] for each in (first, second)]
-            text = f'{name} "{first.value}" ({days[0]}) or "{second.value}" ({days[1]})?'
+            text = f'{first.name} "{first.value}" ({days[0]}) or "{second.value}" ({days[1]})?'
             yield ReviewItem(f"{KIND}:{key}", KIND, " ".join(text.split()), refs, _CHOICES), first, second
 
 
@@ -228,11 +229,11 @@ def _lines(memory: Memory, info: NoteInfo) -> Iterator[tuple[str, _Statement]]:
     for edge in memory.outgoing(info):
         kind = re.sub("[ -]", "_", edge.type.lower())
         if kind in rules["relations"] and not rules["over"].search(edge.context or ""):
-            yield kind, _Statement(info, edge.target, edge.line)
+            yield kind, _Statement(info, f"{info.title}: {kind}", edge.target, edge.line)
     for each in memory.observations(info):
         match = _KEY_VALUE.fullmatch(each.content)
         if match and match[1].lower() not in rules["no_keys"] and not rules["over"].search(each.context or ""):
-            yield f"{match[1].lower()}:", _Statement(info, match[2], each.line)
+            yield f"{match[1].lower()}:", _Statement(info, f"{info.title}: {match[1]}", match[2], each.line)
 
 
 def _folded(text: str) -> str:

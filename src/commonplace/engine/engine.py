@@ -43,7 +43,7 @@ from commonplace.index.index import Index
 from commonplace.index.rows import NoteInfo
 from commonplace.note.model import ARCHIVE_PROJECT, BUILT_IN_PROJECTS, MEMORY_PROJECTS, TRACE_PROJECT, Note, Provenance
 from commonplace.store.base import File, Stamp, Store
-from commonplace.store.files import lock_folders, reason
+from commonplace.store.files import lock_folders, reason, storing
 from commonplace.store.folder import FolderStore
 from commonplace.store.home import Home
 from commonplace.store.layout import Layout
@@ -486,13 +486,10 @@ class Engine:
             self.index.unpin()
             return self.index.notes.etags()
 
-        try:
-            with self.guard, self.home.writing():
-                if self.freshness.late:
-                    return 0  # not all that live are known; there will be another time
-                return self.home.purge(self.clock() - timedelta(days=self.settings.history_days), living)
-        except OSError as error:
-            raise StorageError("the history", reason(error)) from None
+        with storing("the history"), self.guard, self.home.writing():
+            if self.freshness.late:
+                return 0  # not all that live are known; there will be another time
+            return self.home.purge(self.clock() - timedelta(days=self.settings.history_days), living)
 
 
 def _file_stamp(file: Path) -> tuple[int, int] | None:

@@ -36,7 +36,7 @@ from commonplace.note.reminder import CATEGORY as REMINDERS
 from commonplace.query import Query, memory_query
 from commonplace.store.base import File
 from commonplace.store.change import Step
-from commonplace.store.files import put_derived, read_file, reason, sync_folder, write_file
+from commonplace.store.files import put_derived, read_file, storing, sync_folder, write_file
 from commonplace.store.inplace.graph_store import GraphStore
 from commonplace.store.journal import ERASE, Change
 from commonplace.store.layout import PRIVATE
@@ -257,14 +257,11 @@ class Erasure:
     def _record(self, plan: Plan) -> None:
         record = self.engine.layout.erasing
         fresh = record.with_name(f".{record.name}-{os.getpid()}")  # which the next start removes
-        try:
-            with changing_shared(self.engine.layout.root, record):
-                fresh.unlink(missing_ok=True)
-                write_file(str(fresh), json.dumps(asdict(plan)).encode())
-                os.replace(fresh, record)
-                sync_folder(record.parent)
-        except OSError as error:
-            raise StorageError("the record of what is to be erased", reason(error)) from None
+        with storing("the record of what is to be erased"), changing_shared(self.engine.layout.root, record):
+            fresh.unlink(missing_ok=True)
+            write_file(str(fresh), json.dumps(asdict(plan)).encode())
+            os.replace(fresh, record)
+            sync_folder(record.parent)
 
 
 @verb
@@ -297,7 +294,7 @@ def _carry_out(memory: HistoryVerbs, plan: Plan) -> tuple[int, int]:
         _remove(memory, plan)
         trail = Trail(engine, plan.places, plan.ids, plan.entities)
         trail.follow()
-        try:
+        with storing("the history"):
             if trail.files:
                 history.rewrite(trail.rewritten(stamp(engine.clock())))
             changes = sum(number <= plan.last for number in trail.files)
@@ -307,8 +304,6 @@ def _carry_out(memory: HistoryVerbs, plan: Plan) -> tuple[int, int]:
             details = {"notes": len(plan.names)}
             moment, number = stamp(engine.clock()), history.last + 1
             history.append(Change(number, moment, ERASE, "", "", None, memory.face, details=details))
-        except OSError as error:
-            raise StorageError("the history", reason(error)) from None
     with changing_shared(engine.layout.root, engine.layout.erasing):
         engine.layout.erasing.unlink(missing_ok=True)
         sync_folder(engine.layout.private)

@@ -25,7 +25,7 @@ from commonplace.engine.transaction import HomeSession
 from commonplace.errors import CommonplaceError, StorageError
 from commonplace.note.entry import seconds
 from commonplace.store.access import AccessLog
-from commonplace.store.files import reason
+from commonplace.store.files import reason, storing
 from commonplace.store.inplace.locked_file import Content, JsonFiles, Row, stem_of
 from commonplace.text.unicode import repair_surrogates
 
@@ -215,10 +215,8 @@ class JsonEntries(Entries):
                 yield stem, self._read(stem, stem)
 
     def _stems(self) -> list[str]:
-        try:
+        with storing("the folder of JSON files"):
             return self._files.stems()
-        except OSError as error:
-            raise StorageError("the folder of JSON files", reason(error)) from None
 
     def _read(self, stem: str, namespace: str) -> Content:
         try:

@@ -16,7 +16,7 @@ from commonplace.errors import InvalidInput, NotText, SecretRefused, StorageErro
 from commonplace.note.model import GLOBAL, SCOPE, SCOPE_HINT, Note, Provenance
 from commonplace.store.base import File, Stamp
 from commonplace.store.change import Step
-from commonplace.store.files import make_private, reason
+from commonplace.store.files import make_private, storing
 from commonplace.store.folder import FolderStore
 from commonplace.store.journal import Change
 from commonplace.store.layout import PRIVATE
@@ -190,10 +190,8 @@ class Transaction:
             # The folder of a built-in project is made at its first use; that of an added one is not ours to make.
             if step.project not in engine.layout.built_in() and engine.settings.url is None:
                 raise StorageError(step.path, f"the folder of project {step.project} is missing")
-            try:
+            with storing(step.path):
                 make_private(engine.layout.root / step.root)
-            except OSError as error:
-                raise StorageError(step.path, reason(error)) from None
         if session.face != "cli":
             session.notices.clear()
         session.notices += engine.gate.admit(self.steps, self.verb, session.is_owner)

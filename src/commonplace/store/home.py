@@ -26,7 +26,7 @@ from commonplace.errors import Busy, CommonplaceError, NotFound, NotPutBack, Sto
 from commonplace.store.access import AccessLog
 from commonplace.store.base import Stamp
 from commonplace.store.change import KINDS, PARALLEL_WRITES, Execution, Step
-from commonplace.store.files import UNWRITABLE, Lock, make_private, reason, refusal, remove_left
+from commonplace.store.files import UNWRITABLE, Lock, make_private, reason, refusal, remove_left, storing
 from commonplace.store.inplace import LineChanges
 from commonplace.store.journal import Change, History, RedoRecord, redo_lines
 from commonplace.store.layout import TEMP_PREFIX, Layout
@@ -80,7 +80,7 @@ class Home:
         self._staged: _Staged | None = None
         self.settle: Callable[[], None] = self.flush
         """What is called before anything that what is staged would be in the way of."""
-        try:
+        with storing("the memory home"):
             try:
                 make_private(layout.objects)
             except OSError as error:
@@ -94,8 +94,6 @@ class Home:
                 self.try_to_recover()
             for folder in (layout.root, layout.private, layout.vectors):
                 remove_left(folder, HOME_TEMP)
-        except OSError as error:
-            raise StorageError("the memory home", reason(error)) from None
 
     def _open_history(self) -> History:
         return History(self.layout)

@@ -115,10 +115,13 @@ class ChunkReading:
         if self.chunks:
             self._score_chunks()
         self._archived = ranking.context.archived(rows)
-        for row in self._archived:
-            self.scores[row] = min(self.scores.get(row, 0.0), self.scores.get(row, 0.0) * self._table.archived)
+        self._unfilled = ranking.context.unfilled(rows)
+        self._factors = dict.fromkeys(self._archived, self._table.archived)
+        self._factors |= dict.fromkeys(self._unfilled, self._table.unfilled)
+        for row, factor in self._factors.items():
+            self.scores[row] = min(self.scores.get(row, 0.0), self.scores.get(row, 0.0) * factor)
             for one in self.chunks.get(row, ()):
-                one.score = min(one.score, one.score * self._table.archived)
+                one.score = min(one.score, one.score * factor)
         self.order = list(dict.fromkeys([*ranking.context.best_first(self.scores), *rows]))
         self._least = min(self.scores.values(), default=0.0)
 
@@ -145,6 +148,8 @@ class ChunkReading:
         `Ranking.relevance`. Needs `every`."""
         found = []
         for row in self.rows:
+            if row in self._unfilled:
+                continue  # it says what it is for, and nothing else
             if row in self.chunks:
                 found += [
                     (row, one.start, one.stop, one.score, one.bits) for one in self.chunks[row] if one.is_relevant
@@ -171,7 +176,7 @@ class ChunkReading:
         parts = self._about[row] | max(self.chunks[row], key=lambda one: one.score).parts
         if len(self.chunks[row]) == 1:
             parts["words"] += parts.pop("passage")
-        factor = self._table.archived if row in self._archived else 1.0
+        factor = self._factors.get(row, 1.0)
         return {name: round(value * factor, 3) for name, value in parts.items() if round(value, 3)}
 
     def why(self, text: NoteText) -> list[str]:

@@ -376,6 +376,13 @@ class SearchContext:
         found = f"select row from note where project = ? and row in {_GIVEN}"
         return set() if archive is None else {row for (row,) in self.db.execute(found, (archive, _json(rows)))}
 
+    def unfilled(self, rows: Iterable[int]) -> set[int]:
+        """Those of the rows that are files of a memory bank as `activate` made them."""
+        banks = self._projects.get("banks")
+        made = "project = ? and json_extract(provenance, '$.tool') = 'activate'"
+        found = f"select row from note where {made} and row in {_GIVEN}"
+        return set() if banks is None else {row for (row,) in self.db.execute(found, (banks, _json(rows)))}
+
     def features(self, rows: Iterable[int]) -> list[Features]:
         """The features of these notes; missing ones are left out."""
         found = {row: self._cache.get(row) for row in rows}

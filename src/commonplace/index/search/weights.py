@@ -35,6 +35,7 @@ class Weights:
     passage: float = 0.66  # of a long note: the share of its best chunk, the rest is the note as a whole
     most: int = 150  # this many notes, chosen by words alone, are scored with all features
     archived: float = 0.5  # how much an archived memory is worth, relative to another one
+    unfilled: float = 0.3  # how much a file of a memory bank is worth in which nobody wrote since it was made
     sources: int = 20  # this many of the best of them raise the score of their neighbors
 
 

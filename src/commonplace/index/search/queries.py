@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
+from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -362,8 +363,13 @@ class SearchContext:
 
     def best_first(self, scores: Mapping[int, float]) -> list[int]:
         """Rows by score; of equal score those changed last come first, then by permalink."""
-        found = self.db.execute(f"select row, changed, permalink from note where row in {_GIVEN}", (_json(scores),))
-        return [row for *_, row in sorted((-scores[row], -changed, link, row) for row, changed, link in found)]
+        often = Counter(scores.values())
+        equal = [row for row, score in scores.items() if often[score] > 1]
+        if not equal:
+            return sorted(scores, key=scores.__getitem__, reverse=True)
+        found = self.db.execute(f"select row, changed, permalink from note where row in {_GIVEN}", (_json(equal),))
+        known = {row: (-changed, permalink) for row, changed, permalink in found}
+        return sorted(scores, key=lambda row: (-scores[row], *known.get(row, ()), row))
 
     def size(self) -> int:
         """How many notes there are, whoever may see them."""

@@ -61,7 +61,7 @@ def furnish(home: Path) -> None:
             moment = next(moments)
             claude.write(Draft(text, project="notes", title=title))
         memory.tag("Reading group", add=("people",))
-        claude.write(Draft("grey and round", project="categories"))
+        memory.write(Draft("grey and round", project="categories"))
         moment = next(moments)
         memory.delete(memory.write(Draft("wrong", project="notes", title="A mistake")))
         moment = next(moments)

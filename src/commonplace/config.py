@@ -106,6 +106,8 @@ class Settings:
     warnings: tuple[str, ...] = ()
     rows: dict[str, Any] = field(default_factory=dict, repr=False)
     """What the file said, as it said it."""
+    stamp: tuple[int, int] | None = None
+    """Of the file, just before it was read (`file_stamp`)."""
 
     def digest(self) -> str:
         """A text that is the same in two processes that are configured the same, the time zone of the system too."""
@@ -113,7 +115,8 @@ class Settings:
         from hashlib import sha256
 
         values = [
-            sorted(each) if isinstance(each, frozenset) else each for each in vars(replace(self, rows={})).values()
+            sorted(each) if isinstance(each, frozenset) else each
+            for each in vars(replace(self, rows={}, stamp=None)).values()
         ]
         return sha256(f"{values} {time.tzname} {time.timezone}".encode("utf-8", "replace")).hexdigest()
 
@@ -157,9 +160,10 @@ def load(
     url, space = _database(given) if isinstance(given, str) and is_database(given) else (None, "")
     folder = absolute(given or "~/.memory") if url is None else _replica(url, space, environ)
     path = absolute(file) if file else folder / "config.yaml"
+    stamp = file_stamp(path)
     if unread:
-        return Settings(folder, path, url, space)
-    found = _File(path, _read(path))
+        return Settings(folder, path, url, space, stamp=stamp)
+    found = _File(path, _read(path), stamp)
     storage = found.section("storage")
     if given is None and (address := storage.get("url")):
         if not isinstance(address, str) or not is_database(address):
@@ -176,13 +180,22 @@ def load(
 def again(settings: Settings) -> Settings:
     """`settings` with what changed in their file meanwhile; what the caller or the environment gave in place of what
     the file said stays. Raises ConfigError."""
-    rows = _read(settings.file)
+    stamp = file_stamp(settings.file)
     before, now = (
-        _File(settings.file, each).settings(settings.home, {}, settings.url, settings.space)
-        for each in (settings.rows, rows)
+        _File(settings.file, *each).settings(settings.home, os.environ, settings.url, settings.space)
+        for each in ((settings.rows, settings.stamp), (_read(settings.file), stamp))
     )
     own = {name: value for name, value in vars(settings).items() if value != getattr(before, name)}
     return replace(now, **own)
+
+
+def file_stamp(file: Path) -> tuple[int, int] | None:
+    """What differs once the file is another one: its time of change in nanoseconds, and its inode."""
+    try:
+        status = os.stat(file)
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_ino
 
 
 _DATABASE = re.compile(r"postgres(?:ql)?://")
@@ -256,9 +269,10 @@ def absolute(path: str | os.PathLike[str]) -> Path:
 class _File:
     """A configuration file; its methods give values of Settings and raise ConfigError."""
 
-    def __init__(self, path: Path, rows: dict[str, Any]):
+    def __init__(self, path: Path, rows: dict[str, Any], stamp: tuple[int, int] | None = None):
         self.path = path
         self.rows = rows
+        self.stamp = stamp
 
     def settings(
         self, home: Path, environ: Mapping[str, str], url: str | None = None, space: str = ""
@@ -275,7 +289,8 @@ class _File:
                     raise self.refuse(f"projects.{name}: {place} is of one machine, the notes are in PostgreSQL; "
                                       f"use {OWN_FOLDER}/{name}, or take it out")  # fmt: skip
                 values["projects"][name] = str(home / place)
-        return Settings(home, self.path, url, space, warnings=(*warnings, *self.unknown()), rows=self.rows, **values)
+        values |= {"warnings": (*warnings, *self.unknown()), "rows": self.rows, "stamp": self.stamp}
+        return Settings(home, self.path, url, space, **values)
 
     def refuse(self, message: str) -> ConfigError:
         return ConfigError(f"load config: {self.path}: {message}")
@@ -349,6 +364,8 @@ class _File:
         roots = self.section("notes").get("roots") or []
         if not isinstance(roots, list) or not all(isinstance(each, str) for each in roots):
             raise self.refuse(f'notes.roots must be a list of folders, got "{roots}"')
+        if any("\0" in each for each in values["projects"].values()):
+            raise self.refuse("a folder of projects has a NUL character in its path")
         values["roots"] = tuple(str(absolute(each)) for each in roots)
         graph = self.section("graph")
         if (place := graph.get("file", graph.get("memoryFilePath", self.rows.get("memoryFilePath")))) is not None:
@@ -460,7 +477,7 @@ def _parsed(path: Path, text: str) -> dict[str, Any]:
 
     try:
         rows = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError) as error:  # a date that is none is a ValueError
         why = " ".join(str(error).split()).replace('in "<unicode string>", line', "at line")
         raise ConfigError(f"load config: {path}: {why}") from None
     if rows is not None and not isinstance(rows, dict):

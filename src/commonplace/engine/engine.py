@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from datetime import datetime, timedelta
 from functools import wraps
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
 from commonplace import clock as clocks
@@ -116,7 +115,6 @@ class Engine:
         self.gate = Gate(settings, self.layout.root)
         self.writers: Writers | None = None
         self.day_use = DayUse(self.home.history)
-        self._config_stamp = _file_stamp(settings.file)
         self.config_trouble = ""
         self.call_waits = CALL_WAITS
         self._depth = 0
@@ -170,10 +168,10 @@ class Engine:
     def reload_config(self) -> None:
         """Take up what changed in the configuration, by whatever program; projects gone leave the index. Of one that
         cannot be read nothing is, and `config_trouble` says why."""
-        if _file_stamp(self.settings.file) == self._config_stamp:
+        if self._is_writing or config.file_stamp(self.settings.file) == self.settings.stamp:
             return
         with self.guard:
-            before, self._config_stamp = self.settings, _file_stamp(self.settings.file)
+            before = self.settings
             try:
                 self.settings, self.config_trouble = config.again(before), ""
             except ConfigError as error:
@@ -490,14 +488,6 @@ class Engine:
             if self.freshness.late:
                 return 0  # not all that live are known; there will be another time
             return self.home.purge(self.clock() - timedelta(days=self.settings.history_days), living)
-
-
-def _file_stamp(file: Path) -> tuple[int, int] | None:
-    try:
-        status = os.stat(file)
-    except OSError:
-        return None
-    return status.st_mtime_ns, status.st_ino
 
 
 def verb(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], T]:

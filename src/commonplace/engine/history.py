@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
 
@@ -185,8 +185,10 @@ class HistoryVerbs(NoteVerbs):
         access = self.engine.access
         for id, count in now.items() if before.keys() == now.keys() else ():  # else memories were merged, or parted
             if before[id] < count:
-                pending = access.counts().get(id, 0)
+                pending, used = access.counts().get(id, 0), access.used().get(id)
                 access.restart(id)
+                if used is not None:
+                    access.note_use([id], datetime.fromtimestamp(used, UTC))
                 access.count_read(id, max(0, pending + before[id] - count))
             elif before[id] > count:
                 access.count_read(id, before[id] - count)
@@ -271,8 +273,12 @@ class HistoryVerbs(NoteVerbs):
             here = locations.read_or_none(store, path)
             if to is not None and here is not None:
                 raise Exists(f"{project}/{path}")
-            of_it = (each for each in self.engine.home.history.changes() if concerns(each, place))
-            last = None if is_named or here is None else next((each for each in of_it if not is_upkeep(each)), None)
+            last = None
+            if here is not None and not is_named:
+                of_it = (each for each in self.engine.home.history.changes() if concerns(each, place))
+                last = next((each for each in of_it if not is_upkeep(each)), None)
+                if last is not None and here.etag not in {each.new for each in last.texts()}:
+                    last = None  # somebody changed it by hand since
             if last is not None and last.verb == "restore":
                 name = os.path.join(root or project, path)
                 remedy = f"--change N or --at TIME names an older text (memory log {ref}), memory undo takes it back"

@@ -206,6 +206,7 @@ class ProjectVerbs(ReadVerbs):
         """
         path = self.engine.settings.file
         self._replace_config(lambda: config.with_key(path, key, value))
+        self.engine.reload_config()
 
     def _replace_config(self, new: Callable[[], str]) -> None:
         path = self.engine.settings.file

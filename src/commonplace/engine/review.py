@@ -169,7 +169,7 @@ class ReviewVerbs(HistoryVerbs):
         """The file of answers and what it holds, by key. Raises StorageError for one that is damaged."""
         path = self.engine.layout.review
         file, known = _rows(path, "the answers of review")
-        if known is None:
+        if known is None or not all(isinstance(each, dict) for each in known.values()):
             raise StorageError("the answers of review", f"{PRIVATE}/{path.name} is damaged; move it away")
         return file, known
 
@@ -185,8 +185,7 @@ def _rows(path: Path, what: str) -> tuple[File | None, dict[str, dict[str, Any]]
         raise StorageError(what, reason(error)) from None
     except ValueError:
         return file, None
-    is_whole = isinstance(found, dict) and all(isinstance(each, dict) for each in found.values())
-    return file, found if is_whole else None
+    return file, found if isinstance(found, dict) else None
 
 
 def _together(kind: str, items: list[ReviewItem]) -> list[ReviewItem]:
@@ -256,7 +255,7 @@ def asked_by(session: HomeSession, agent: str) -> list[str]:
 def _requests(session: HomeSession) -> tuple[File | None, dict[str, dict[str, Any]]]:
     """The file of requests and what it holds, by key; a damaged one holds nothing."""
     file, known = _rows(session.engine.layout.requests, "the requests of agents")
-    return file, known or {}
+    return file, {key: row for key, row in (known or {}).items() if isinstance(row, dict)}
 
 
 def _ask_requests(memory: ReviewVerbs) -> Iterator[ReviewItem]:

@@ -101,7 +101,7 @@ class EntityMemory:
 
     def holding(self, text: str) -> list[EntityRow]:
         """The entities whose texts hold `text`, in lower case; in order."""
-        found, at = [], self._texts.find(text) if self.entities else -1
+        found, at = [], self._texts.find(text) if self.entities and _SEPARATOR not in text else -1
         while at >= 0:
             place = bisect_right(self._begins, at) - 1
             found.append(self.entities[place])

@@ -108,8 +108,6 @@ def run(
     skipped: list[reminders.Skipped] = []
     if level == 3:
         outcomes.append(turn.run("cross", cross))
-        is_there = partial(report.sees, memory)
-        outcomes.append(turn.run("outdated", lambda memories, *_: reminders.plan_outdated(memories, is_there)))
         outcomes.append(turn.run("remind", partial(reminders.plan_from_text, skipped=skipped)))
     found = report.report_of(turn, level, outcomes, skipped)
     if not dry_run:

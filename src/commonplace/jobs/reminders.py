@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.clock import stamp
@@ -23,13 +24,14 @@ from commonplace.engine.overview import Pending
 from commonplace.engine.upkeep import Upkeep
 from commonplace.engine.writing import id_list
 from commonplace.errors import AmbiguousTime, Conflict, InvalidInput, Locked, NotFound, NotText, PastTime, TimeRefused
-from commonplace.jobs.dedup import spoken
+from commonplace.jobs.dedup import plain
 from commonplace.jobs.job import DREAM, REMIND, REMINDED, Action, MemoryState
 from commonplace.note.compose import Record
 from commonplace.note.frontmatter import REMOVE
 from commonplace.note.model import CATEGORY_PROJECT, GLOBAL, ORGANIZED, Draft, Note
 from commonplace.note.reminder import CATEGORY as REMINDERS
 from commonplace.note.reminder import SNOOZED, Reminder, keys_of
+from commonplace.text.tokens import is_cjk, stop_words, tokens
 
 if TYPE_CHECKING:
     from commonplace.config import Settings
@@ -164,7 +166,8 @@ def plan_from_text(
                     skipped.append(Skipped(memory.id, phrase, outcome.code))
                 continue
             subject, others = _subject(paragraph, outcome.phrase), said[memory.scope, outcome.due]
-            is_known = any(subject <= other or other <= subject for other in others)
+            is_known = any(subject <= other or other <= subject if subject and other else subject == other
+                           for other in others)  # fmt: skip
             others.append(subject)
             if is_made or is_known or found != doubt:
                 continue
@@ -182,26 +185,14 @@ def plan_from_text(
     return actions
 
 
-def plan_outdated(memories: Sequence[MemoryState], is_there: Callable[[str], bool]) -> list[Action]:
-    """Reminders still to fire go to the archive that were made of words their memory does not say any more, or of a
-    memory that was deleted: of one that is not among `memories`, `is_there` says."""
-    texts = {id: each.content for each in memories for id in (each.id, *each.merged)}
-    actions = []
-    for each in memories:
-        words, source = str(each.header.get("due_text") or ""), str(each.header.get("reminder_of") or "")
-        is_ours = each.category == REMINDERS and source and words in each.content and SNOOZED not in each.header
-        is_over = words not in texts.get(source, "") and Reminder.of(each.header).is_waiting
-        if is_ours and is_over and (source in texts or not is_there(source)):
-            actions.append(Action(DREAM, "decay", each.id, f'its memory no longer says "{words}"', each.path))
-    return actions
-
-
 def _subject(text: str, phrase: str) -> frozenset[str]:
-    """What a text is about besides the time it names with this phrase."""
-    return spoken(text.replace(phrase, " "))[1] - _NO_SUBJECT
+    """What a text is about besides the time it names with this phrase: its words, numbers and CJK characters."""
+    words = frozenset(tokens(plain(text.replace(phrase, " ")))) - (stop_words() - _WHO) - _NO_SUBJECT
+    return frozenset(chain.from_iterable(word if is_cjk(word) else (word,) for word in words)) - _NO_SUBJECT
 
 
-_NO_SUBJECT = spoken("due, deadline, user, 用户, 截止")[1]
+_WHO = frozenset(("he", "him", "his", "she", "her", "they", "them", "their", "we", "us", "our", "you", "your"))
+_NO_SUBJECT = frozenset(("due", "deadline", "user", "用户", "截止", *"和与跟同在了的我有要"))
 
 
 def reminder_id(source: str, phrase: str) -> str:
@@ -231,8 +222,8 @@ def _times(memory: MemoryState, settings: Settings) -> Iterator[tuple[str, str, 
         begin = max((gap.end() for gap in _BLANK_LINE.finditer(text, 0, start)), default=0)
         gap = _BLANK_LINE.search(text, end)
         paragraph = text[begin : gap.start() if gap else len(text)].strip()
-        if _BIRTHDAY.search(_sentence(text, start, end)):
-            outcome = _yearly(outcome, zone, hour) or outcome
+        if _is_birthday(text, start, end):
+            outcome = _yearly(outcome, memory.created, zone, hour) or outcome
         time: object = start if isinstance(outcome, TimeRefused) else (paragraph, outcome.due, outcome.repeat)
         if time not in seen:
             seen.add(time)
@@ -241,14 +232,26 @@ def _times(memory: MemoryState, settings: Settings) -> Iterator[tuple[str, str, 
 
 
 _BIRTHDAY = re.compile(
-    r"\b(?:birthday|anniversary)\b(?!\s+(?:part|dinner|lunch|trip|celebration|gift|present|cake))"
-    r"|(?:生日|纪念日)(?!派对|聚会|宴|会|礼物|蛋糕)",
+    r"(?:\b(?:birthday|anniversary)\b(?:\s|[:,(–—-]|\b(?:is|are|on|falls on|the)\b)*"
+    r"|(?:生日|纪念日)(?:\s|[：:，,（(]|是|在|为)*)\Z",
     re.I,
 )
+_OF_BIRTHDAY = re.compile(
+    r"\s*(?:is|are)\s+(?:[\w'’]+\s+){0,4}(?:birthday|anniversary)\s*(?:[.!?,;)\n]|\Z)"
+    r"|\s*[是为][^，。！？；\n]{0,12}?(?:生日|纪念日)\s*(?:[，。！？；\n]|\Z)",
+    re.I,
+)
+_AROUND_DAY = 80
 _LONG_AGO = datetime(1000, 1, 1, tzinfo=UTC)
 
 
-def _yearly(outcome: Reading | TimeRefused, zone: tzinfo, day_hour: int) -> Reading | None:
+def _is_birthday(text: str, start: int, end: int) -> bool:
+    """Whether text[start:end] is said to be the day of a birthday or an anniversary."""
+    before, after = text[max(0, start - _AROUND_DAY) : start], text[end : end + _AROUND_DAY]
+    return bool(_BIRTHDAY.search(before) or _OF_BIRTHDAY.match(after))
+
+
+def _yearly(outcome: Reading | TimeRefused, created: datetime, zone: tzinfo, day_hour: int) -> Reading | None:
     """The reading of a birthday, its next one or its first, as one for every year; None for words that name no day of
     the calendar: those would mean another one if they had been said long ago."""
     from commonplace.note import timephrase
@@ -261,8 +264,10 @@ def _yearly(outcome: Reading | TimeRefused, zone: tzinfo, day_hour: int) -> Read
     if due is None or reading.repeat or not reading.all_day or f"{due:%m%d}" != f"{reading.due:%m%d}":
         return None
     day = -1 if (due.month, due.day) == (2, 29) else due.day
-    rule = timephrase.Recurrence("YEARLY", months=(due.month,), monthdays=(day,), hours=(due.hour,), minutes=(0,))
-    return replace(reading, due=due, repeat=str(rule))
+    rule = str(timephrase.Recurrence("YEARLY", months=(due.month,), monthdays=(day,), hours=(due.hour,), minutes=(0,)))
+    if day < 0 and due > created:  # without a year the next 29 February, which may be years ahead
+        due = timephrase.following(rule, created, zone)
+    return replace(reading, due=due, repeat=rule)
 
 
 VAGUE_DAY = "no explicit date"
@@ -272,8 +277,7 @@ _NO_NEGATION = re.compile(
     r"(?:do not|don't|don’t|never) forget|(?:no|not) later than|别忘|不要忘|勿忘|不晚于|不迟于|不超过", re.I
 )
 _NEGATION = re.compile(
-    r"\b(?:not|no|never|(?<!can be )cancel(?!\b)\w*|called off|off the table|without|might|maybe|perhaps|cannot)\b"
-    r"|n['’]t\b"
+    r"\b(?:not|no|never|cancel\w*|called off|off the table|without|might|maybe|perhaps|cannot)\b|n['’]t\b"
     r"|不|没|别|取消|无需|勿|未必|也许|或许|可能|作废",
     re.I,
 )
@@ -290,22 +294,17 @@ _MONTHDAY = re.compile(r"\d(?:st|nd|rd|th)\b|[号日]")
 def _doubt(text: str, start: int, end: int, reading: Reading) -> str:
     """Why text[start:end] asks for no reminder, or may not; "" for an explicit date ahead or a named deadline, that
     nothing in its sentence negates (contract 001, 18.7)."""
-    sentence = _sentence(text, start, end)
-    is_yearly = "FREQ=YEARLY" in (reading.repeat or "") and _BIRTHDAY.search(sentence)
+    begin = max((each.end() for each in _SENTENCE_END.finditer(text, 0, start)), default=0)
+    stop = _SENTENCE_END.search(text, end)
+    sentence = text[begin : stop.start() if stop else len(text)]
+    is_yearly = "FREQ=YEARLY" in (reading.repeat or "") and _is_birthday(text, start, end)
     if not is_yearly and (reading.repeat or _HABIT.search(sentence)):
         return "a repeat"
     if _NEGATION.search(_NO_NEGATION.sub(" ", sentence)):
         return "a negation"
-    is_deadline = _DUE_BEFORE.search(text[:start]) or _DUE_AFTER.match(text, end)
+    is_deadline = _DUE_BEFORE.search(text[begin:start]) or _DUE_AFTER.match(text, end)
     is_sure = is_yearly or reading.is_explicit or (is_deadline and not _MONTHDAY.search(reading.phrase))
     return "" if is_sure else VAGUE_DAY
-
-
-def _sentence(text: str, start: int, end: int) -> str:
-    """The sentence around text[start:end]."""
-    begin = max((each.end() for each in _SENTENCE_END.finditer(text, 0, start)), default=0)
-    stop = _SENTENCE_END.search(text, end)
-    return text[begin : stop.start() if stop else len(text)]
 
 
 class Notified(NamedTuple):

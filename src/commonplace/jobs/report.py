@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import tzinfo
-from functools import cache, partial
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from commonplace.clock import parse_stamp, stamp
@@ -122,24 +122,21 @@ def last_dream(home: Path) -> datetime | None:
         return None
 
 
-def sees(memory: Memory, id: str) -> bool:
-    """Whether the caller sees the memory `id`, or one it was merged into."""
-    try:
-        return bool(memory.memory_id(id))
-    except NotFound:
-        return False
-
-
 def seen_by(memory: Memory, found: Report) -> Report:
     """What of a report the caller may see: only what is about memories it sees, or that were merged into one; counts
     included."""
     if memory.agent is None:
         return found
 
-    known = cache(partial(sees, memory))
+    @cache
+    def sees(id: str) -> bool:
+        try:
+            return bool(memory.memory_id(id))
+        except NotFound:
+            return False
 
     def visible(rows: Iterable[dict[str, Any]], *keys: str) -> list[dict[str, Any]]:
-        return [row for row in rows if all(known(str(row[key])) for key in keys if key in row)]
+        return [row for row in rows if all(sees(str(row[key])) for key in keys if key in row)]
 
     parts, actions = found["report"], visible(found["actions"], "id", "target")
     used = {name for phase, name in memory.stats().categories if phase != ARCHIVED}

@@ -59,8 +59,8 @@ _SPELLED_LENGTHS = range(5, 20)
 _SPELLED_PREFIX = 3
 _MAX_SPELLINGS = 8
 _SPELLED_COUNT = 100
-_PREFIX = re.compile(r'(?<!")"[!#-/:-@[-`{-~ ]*([A-Za-z0-9]+)[!#-/:-@[-`{-~ ]*"\*')
-"""One word as a prefix, in an FTS5 expression."""
+_PREFIX = re.compile(r'"(?:[!#-/:-@[-`{-~ ]*([A-Za-z0-9]+)[!#-/:-@[-`{-~ ]*"\*|(?:[^"]|"")*")')
+"""A string of an FTS5 expression; one word as a prefix, with the word."""
 _LONGER = (
     "with recursive longer(word) as (select ?1 union all"
     " select (select term from words where term >= word || char(1) limit 1) from longer where word glob ?1 || '*'"
@@ -269,6 +269,8 @@ class SearchContext:
         return match if table == STEMS else _PREFIX.sub(self._longer, match)
 
     def _longer(self, prefix: re.Match[str]) -> str:
+        if prefix[1] is None:
+            return prefix[0]
         asked = ("longer", prefix[0])
         if asked not in self._cache:
             found = self.db.execute(_LONGER, (prefix[1].lower(), _MAX_LONGER + 1)).fetchall()

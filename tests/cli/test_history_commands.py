@@ -167,6 +167,8 @@ def test_what_was_just_restored_is_not_restored_further_back_without_a_word(term
     assert (terminal.home / path).read_text() == text
     terminal.ok("restore", a, "--change", "3")
     assert b not in (terminal.home / path).read_text()
+    (terminal.home / path).write_text(text + "by hand\n")
+    terminal.ok("restore", a)  # nobody restored what is there now
 
 
 def test_undo_and_restore_keep_the_count_of_reads(terminal: Any) -> None:

@@ -108,7 +108,7 @@ INNER = {
     "tokens": TOKEN,
     "space": SPACE,
     "spaces": SPACE,
-    "items": ["key", "kind", "text", "refs", "choices"],
+    "items": ["key", "kind", "text", "refs", "lines", "choices"],
     "actions": ["job", "verb", "id", "reason", "path"],
     "unresolved": ["id", "target"],
     "findings": ["level", "code", "path", "text", "fixed"],

@@ -49,7 +49,7 @@ def test_json_lists_the_same(near: Any) -> None:
     document = near("review", "--json").json
     assert (list(document), document["more"]) == (["schema", "items", "more"], False)
     assert [each["kind"] for each in document["items"]] == ["merge", "category"]
-    assert list(document["items"][0]) == ["key", "kind", "text", "refs", "choices"]
+    assert list(document["items"][0]) == ["key", "kind", "text", "refs", "lines", "choices"]
     assert document["items"][0]["choices"][-1] == {"letter": "n", "label": "keep both"}
 
 

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from commonplace import open_memory
+from commonplace import config, open_memory
 from commonplace.engine import Memory
 from commonplace.faces import registry
 from commonplace.faces.reply import Reply
+from commonplace.query import Query
 from contract.note_tools import put
 
 CALLS = {
@@ -127,3 +128,38 @@ def test_a_configuration_that_cannot_be_read_any_more_is_named_with_its_line_unt
     assert f"line {len(good.splitlines()) + 2}" in reply.text
     file.write_text(good)
     assert "config.yaml" not in server.call("search_notes", query="heron", project="work").text
+
+
+def test_the_key_of_an_endpoint_goes_to_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OF_A", "secret of a")
+    monkeypatch.setenv("OF_B", "secret of b")
+    file = tmp_path / "config.yaml"
+    file.write_text("llm:\n  base_url: http://a.example/\n  model: m\n  api_key_env: OF_A\n")
+    with open_memory(tmp_path, watch=False) as memory:
+        file.write_text("llm:\n  base_url: http://b.example/\n  model: m\n  api_key_env: OF_B\n")
+        memory.stats()
+        assert (memory.settings.llm_base_url, memory.settings.llm_key) == ("http://b.example/", "secret of b")
+
+
+def test_what_changed_between_the_reading_of_the_configuration_and_the_opening_holds(tmp_path: Path) -> None:
+    settings = config.load(tmp_path)
+    (tmp_path / "config.yaml").write_text("notification:\n  day_hour: 7\n")
+    with open_memory(config=settings, watch=False) as memory:
+        memory.stats()
+        assert memory.settings.day_hour == 7
+
+
+def test_a_change_under_way_keeps_the_project_it_writes_to(server: Server) -> None:
+    server.add("work")
+    memory = server.memory
+    assert memory.list(Query(projects=("work",)))[1] == 1
+    with memory.change("write") as change:
+        change.put("work", "b.md", b"osprey\n")
+        server.memory.settings.file.write_text("")
+        assert memory.default_project == "notes"
+    assert (server.folder / "work/b.md").read_bytes() == b"osprey\n"
+
+
+def test_a_date_that_is_none_is_named_like_other_faults_of_the_configuration(server: Server) -> None:
+    server.memory.settings.file.write_text("x: 2024-13-45\n")
+    assert "month must be in 1..12" in server.call("search_notes", query="heron").text

@@ -46,6 +46,12 @@ def test_once_the_last_entity_is_gone_nothing_is_left(desk: Desk) -> None:
     assert desk.index.entities.relations(None) == []
 
 
+def test_what_no_text_can_hold_finds_no_entity(desk: Desk) -> None:
+    for name in ("Ada", "Bob", "Eve"):
+        desk.put(f"{name}.md", entity(name, "tea"), project="graph")
+    assert desk.index.entities.matching("\udfff", None) == desk.index.entities.matching("\udfffbob", None) == []
+
+
 def test_what_a_transaction_that_failed_had_put_in_is_forgotten(desk: Desk) -> None:
     index = desk.index
     desk.put("ada.md", entity("Ada", "tea"), project="graph")

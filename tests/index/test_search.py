@@ -227,6 +227,13 @@ def test_of_very_many_matches_the_total_is_a_lower_bound_and_no_page_is_missing(
             assert (page.total, page.is_lower_bound) == (1_660, True)
 
 
+def test_a_sign_before_a_word_behind_a_quoted_one_begins_no_prefix(desk: Desk) -> None:
+    desk.put("a.md", "project starboard")
+    desk.put("b.md", "project, and android nothing organ")
+    assert desk.found('"project" *star') == desk.found("project *starboard") == ["a.md"]
+    assert desk.found('"project" NOT *nothing') == ["a.md"]
+
+
 def test_words_of_a_prefix_find_what_the_prefix_finds(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     words = ["mar", "march", "Märchen", "marsh", "mark2", "market", "summary", "ma", "mas", "mar-tin", "mar\u4e2d"]
     desk.put_all({f"{at}.md": f"{word} {'more' if at % 2 else 'less'}" for at, word in enumerate(words)})

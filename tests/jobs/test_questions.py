@@ -190,9 +190,17 @@ def test_a_question_about_many_that_are_no_longer_the_same_is_not_answered(home:
     ids = year_old(home)
     (item,) = home.memory.review()
     home.memory.delete(ids[0])
-    with pytest.raises(errors.NotFound):
+    with pytest.raises(errors.InvalidInput, match="changed meanwhile"):
         home.memory.decide(item, "y")
     assert home.ids() == set(ids[1:])
+
+
+def test_more_than_are_asked_about_at_once_are_counted(home: Home) -> None:
+    for number in range(27):
+        home.write(f"zxcv qwer {number}")
+    (item,) = home.memory.review()
+    assert item.text == "Sort these 25 of 27 memories of the inbox as shown?"
+    assert len(item.lines) == 25
 
 
 def test_many_without_a_sure_category_are_sorted_by_one_answer_and_teach_nothing(home: Home) -> None:

@@ -126,9 +126,8 @@ def restore(call: Invocation, ref: str, *, at: Text, change: int | None, to: Tex
             except (ValueError, OverflowError):
                 moment = moment_of(memory.since, at, "--at time", _FRAMES)
         path, number = memory.restore(ref, at=moment, change=change, to=to)
-        source = next((each for each in memory.log(limit=0) if each.number == number), None)
         when = ""
-        if call.on_terminal and source is not None:
+        if call.on_terminal and (source := next((e for e in memory.log(limit=0) if e.number == number), None)):
             when = f"\nIt is what it was before {minute(source.time, memory.settings.zone)} ({source.verb})."
         call.answer(f"Restored {flat(path)} from #{number}{when}", path=path, change=number)
 

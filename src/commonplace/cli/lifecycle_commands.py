@@ -255,13 +255,13 @@ def notify(call: Invocation, *, dry_run: bool) -> None:
             output.notice(done.failure)
 
 
-_ITEM_KEYS = ("key", "kind", "text", "refs", "choices")
+_ITEM_KEYS = ("key", "kind", "text", "refs", "lines", "choices")
 _KEYS = "s later, u undo the last answer, q quit"
 
 
 @command("review", keys={"items": _ITEM_KEYS, "more": ()}, example="memory review --limit 5")
 @option("--limit", type=Number(), default=10, help="How many at most; 0 = all.")
-@option("--kind", metavar="KIND", help="Only merge, category, archive or reminder questions, each one by itself.")
+@option("--kind", metavar="KIND", help="Only questions of this kind, e.g. category or archive, each by itself.")
 def review(call: Invocation, *, limit: int, kind: Text) -> None:
     """Answer what upkeep is unsure of: reminder? merge? category? archive?
 
@@ -275,6 +275,7 @@ def review(call: Invocation, *, limit: int, kind: Text) -> None:
             return _ask(memory, shown, more=more)
         rows = [
             {"key": each.key, "kind": each.kind, "text": each.text, "refs": list(each.refs),
+             "lines": list(each.lines),
              "choices": [{"letter": letter, "label": label} for letter, label in each.choices]}
             for each in shown
         ]  # fmt: skip

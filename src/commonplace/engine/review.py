@@ -130,7 +130,7 @@ class ReviewVerbs(HistoryVerbs):
     def decide(self, question: str | ReviewItem, choice: str) -> ReviewItem:
         """Answer an open question, given by its key or as `review` returned it, with the letter of one of its choices:
         done at once, or written down. Returns the question. Raises NotFound when it is not open, or no longer;
-        InvalidInput for another letter or an agent; what the change raises."""
+        InvalidInput for another letter, an agent, or a list that is another by now; what the change raises."""
         if self.agent is not None:
             raise InvalidInput("only the owner decides; run memory review without an agent's name")
         key = question if isinstance(question, str) else question.key
@@ -140,6 +140,8 @@ class ReviewVerbs(HistoryVerbs):
         else:
             items = list(self._open_of(kind)) if kind in SOURCES else []
             found = next((each for each in (_together(kind, items) if is_batch else items) if each.key == key), None)
+            if found is None and is_batch:
+                raise InvalidInput("the list of this question changed meanwhile", "Ask for the questions anew.")
             if found is None:
                 raise NotFound(key, "the open questions")
             item, items = found, items[:_MANY] if is_batch else [found]
@@ -195,8 +197,9 @@ def _together(kind: str, items: list[ReviewItem]) -> list[ReviewItem]:
         return items
     many = items[:_MANY]
     key = f"{kind}{_ALL}{sha256(json.dumps([each.key for each in many]).encode())[:12]}"
+    count = f"{len(many)} of {len(items)}" if len(many) < len(items) else len(many)
     refs, lines = tuple(ref for each in many for ref in each.refs), tuple(line for each in many for line in each.lines)
-    return [ReviewItem(key, kind, batch.text.format(len(many)), refs, (("y", batch.yes), ("n", batch.no)), lines)]
+    return [ReviewItem(key, kind, batch.text.format(count), refs, (("y", batch.yes), ("n", batch.no)), lines)]
 
 
 def _rows_step(path: Path, old: File | None, rows: Mapping[str, Any], *, kept: bool = True) -> Step:

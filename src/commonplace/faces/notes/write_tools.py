@@ -51,7 +51,8 @@ def write_note(memory: Memory, args: Arguments) -> Reply:
     observations = dict(Counter(spelled.setdefault(name.casefold(), name) for name in written).most_common())
     resolved = {"resolved": states["resolved"], "unresolved": states.total() - states["resolved"]}
     data = {"action": action, **note_data(note), "checksum": note.checksum, "observations": observations}
-    data |= {"relations": resolved, "tags": list(note.tags)} | _warned(memory, note.project, note.path)
+    data |= {"relations": resolved, "tags": list(note.tags)}
+    data |= _warned(memory, note.project, note.path) if action == "created" else {}
     counts = ", ".join(f"{name or 'without category'} {count}" for name, count in observations.items())
     relations = ", ".join(f"{states[state]} {words}" for state, words in _STATES.items() if states[state])
     shown = {"observations": short(counts, 1000), "relations": relations, "tags": short(", ".join(note.tags), 1000)}
@@ -73,8 +74,8 @@ def _warned(memory: Memory, project: str, path: str, notes: int = 1) -> dict[str
     known = memory.directory(project, glob=folder, limit=0).entries
     if not any(each.path == folder and each.notes == notes for each in known):
         return {}
-    warning = f"Paths begin inside project {project}, so this is in a folder {folder} of it. If you meant {short(rest)}"
-    return {"warnings": [f'{warning}, call move_note with destination_path="{short(rest)}".']}
+    warning = f"Paths begin inside project {project}, so this is in a folder {folder} of it. If you meant {flat(rest)}"
+    return {"warnings": [f'{warning}, call move_note with destination_path="{flat(rest)}".']}
 
 
 def _path(args: Arguments, name: str) -> str:

@@ -59,4 +59,5 @@ def json(visit: Visit) -> dict[str, Any]:
 
 def _row(item: ReviewItem) -> dict[str, Any]:
     choices = [{"letter": letter, "label": label} for letter, label in item.choices]
-    return {"key": item.key, "kind": item.kind, "text": item.text, "refs": item.refs, "choices": choices}
+    return {"key": item.key, "kind": item.kind, "text": item.text, "refs": item.refs, "lines": item.lines,
+            "choices": choices}  # fmt: skip

@@ -227,6 +227,12 @@ def test_of_very_many_matches_the_total_is_a_lower_bound_and_no_page_is_missing(
             assert (page.total, page.is_lower_bound) == (1_660, True)
 
 
+def test_a_star_leaves_out_what_begins_with_the_word(verse: Desk) -> None:
+    assert verse.found("harbour OR hill NOT ind") == verse.found("harbour OR hill")
+    assert "city/tram.md" in verse.found("harbour OR hill NOT ind")
+    assert "city/tram.md" not in verse.found("harbour OR hill NOT ind*")
+
+
 def test_a_sign_before_a_word_behind_a_quoted_one_begins_no_prefix(desk: Desk) -> None:
     desk.put("a.md", "project starboard")
     desk.put("b.md", "project, and android nothing organ")

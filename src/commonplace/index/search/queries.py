@@ -202,7 +202,8 @@ class SearchContext:
             if not positive:  # any note but those without
                 positive = any_of(PROJECT, map(str, self._projects.values())) if self._projects else _NO_SUCH_NOTE
             if clause.without:
-                positive = f"({positive}) NOT ({' OR '.join(map(self._placed, clause.without))})"
+                without = (self._placed(each, each.open and each.text.endswith("*")) for each in clause.without)
+                positive = f"({positive}) NOT ({' OR '.join(without)})"
             parts.append(f"({positive})")
         return self.with_filters(" OR ".join(parts))
 

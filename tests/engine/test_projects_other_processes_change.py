@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -158,6 +159,18 @@ def test_a_change_under_way_keeps_the_project_it_writes_to(server: Server) -> No
         server.memory.settings.file.write_text("")
         assert memory.default_project == "notes"
     assert (server.folder / "work/b.md").read_bytes() == b"osprey\n"
+
+
+def test_a_configuration_put_back_as_it_was_is_named_no_longer(server: Server) -> None:
+    server.add("work")
+    file = server.memory.settings.file
+    server.call("search_notes", query="heron")
+    good, status = file.read_text(), file.stat()
+    file.write_text("daemon: [")
+    assert "config.yaml" in server.call("search_notes", query="heron").text
+    file.write_text(good)
+    os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert "config.yaml" not in server.call("search_notes", query="heron").text
 
 
 def test_a_date_that_is_none_is_named_like_other_faults_of_the_configuration(server: Server) -> None:

@@ -35,6 +35,14 @@ def test_near_duplicates_are_merged_as_the_owner_says_and_undo_asks_again(home: 
     assert [each.key for each in home.memory.review()] == [item.key]
 
 
+def test_a_question_about_a_memory_whose_id_is_all_is_about_it_alone(home: Home) -> None:
+    home.put("all", "Ben is allergic to peanuts.", "people")
+    home.put(TWO, "ben has a peanut allergy, is allergic to peanuts", "people")
+    (item,) = [each for each in home.memory.review() if each.kind == "merge"]
+    home.memory.decide(item.key, item.choices[0][0])
+    assert len(home.ids()) == 1
+
+
 def test_near_duplicates_kept_apart_are_asked_about_again_once_one_of_them_changes(home: Home) -> None:
     near(home)
     home.memory.decide(home.memory.review()[0].key, "n")

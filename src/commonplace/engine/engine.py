@@ -168,7 +168,8 @@ class Engine:
     def reload_config(self) -> None:
         """Take up what changed in the configuration, by whatever program; projects gone leave the index. Of one that
         cannot be read nothing is, and `config_trouble` says why."""
-        if self._is_writing or config.file_stamp(self.settings.file) == self.settings.stamp:
+        is_same = config.file_stamp(self.settings.file) == self.settings.stamp
+        if self._is_writing or (is_same and not self.config_trouble):
             return
         with self.guard:
             before = self.settings

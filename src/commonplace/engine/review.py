@@ -134,24 +134,24 @@ class ReviewVerbs(HistoryVerbs):
         if self.agent is not None:
             raise InvalidInput("only the owner decides; run memory review without an agent's name")
         key = question if isinstance(question, str) else question.key
-        kind, is_batch = key.partition(":")[0], _ALL in key
-        if isinstance(question, ReviewItem) and not is_batch:
+        kind = key.partition(":")[0]
+        if isinstance(question, ReviewItem) and len(question.lines) < 2:
             item, items = question, [question]
         else:
             items = list(self._open_of(kind)) if kind in SOURCES else []
-            found = next((each for each in (_together(kind, items) if is_batch else items) if each.key == key), None)
-            if found is None and is_batch:
+            found = next((each for each in (*items, *_together(kind, items)) if each.key == key), None)
+            if found is None and key.startswith(f"{kind}{_ALL}"):
                 raise InvalidInput("the list of this question changed meanwhile", "Ask for the questions anew.")
             if found is None:
                 raise NotFound(key, "the open questions")
-            item, items = found, items[:_MANY] if is_batch else [found]
+            item, items = found, [found] if found in items else items[:_MANY]
         letters = [letter for letter, _ in item.choices]
         if choice not in letters:
             raise InvalidInput(f'invalid choice "{choice}" (one of {", ".join(letters)})')
         asked = source(kind)
-        if is_batch and asked.batch is not None and choice == "y":
+        if len(items) > 1 and asked.batch is not None and choice == "y":
             asked.batch.apply(self, items)
-        elif is_batch or not asked.apply(self, item, choice):
+        elif len(items) > 1 or not asked.apply(self, item, choice):
             self._write_down([each.key for each in items], choice)
         return item
 

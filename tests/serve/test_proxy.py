@@ -93,6 +93,10 @@ def transcript(server):
         b'{"jsonrpc":"2.0","id":3,"method":"nothing/known","params":{}}',
         b'{"jsonrpc":"2.0","id":4,"method":"tools/call","params":[]}',
         b"no JSON at all",
+        b'{"jsonrpc":"2.0","id":11,"method":"pi',
+        b'{"jsonrpc":"2.0","id":12,"method":"ping\x00"}',
+        b'{"jsonrpc":"2.0","id":13,"method":"ping" "again"}',
+        b'{"jsonrpc":"2.0","id":"lost \xed\xa0\x80","method":"ping"}',
         b'["batch"]',
         b'{"jsonrpc":"2.0","id":1.5,"method":"ping"}',
         b"[" * 100_000,
@@ -334,6 +338,17 @@ def test_a_client_that_is_configured_otherwise_has_a_server_of_its_own(home, con
     assert not passes_on(server)
     said = daemon.stop()[2]
     assert "served by its own process: this daemon has another configuration" in said
+
+
+def test_a_daemon_serves_new_clients_by_a_configuration_that_changed_while_it_ran(home, connect, daemon):
+    before = connect()
+    (home / "config.yaml").write_text("memory_tool:\n  create_existing: error\n")
+    server = connect()
+    assert passes_on(before)
+    assert passes_on(server)
+    given = {"command": "create", "path": "/memories/a.md", "file_text": "x"}
+    assert "created" in server.text("memory", given)
+    assert "already exists" in server.call("memory", given)["content"][0]["text"]
 
 
 @pytest.mark.slow

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
+import weakref
 
 import pytest
 
@@ -43,6 +45,18 @@ def test_a_call_behind_one_that_takes_too_long_is_refused_and_can_be_repeated(mo
         assert await turns.take(lambda memory: "again") == "again"
 
     asyncio.run(calls())
+    turns.close()
+
+
+def test_what_a_call_returned_is_kept_no_longer_than_its_caller_keeps_it():
+    turns = CallQueue(Pad)
+
+    async def call():
+        kept = weakref.ref(await turns.take(lambda memory: Pad()))
+        await turns.take(lambda memory: gc.collect())
+        assert kept() is None
+
+    asyncio.run(call())
     turns.close()
 
 

@@ -200,7 +200,7 @@ def _serve(
         sessions = None  # of clients whose `memory mcp` finds this daemon; its hooks are theirs
         if served is not None and listener is not None:
             hooks = served.hooks
-            sessions = McpSessions(callers, lambda names, like: registry(names, settings, hooks, like))
+            sessions = McpSessions(callers, lambda names, like: registry(names, memory.settings, hooks, like))
         daemon = Daemon(tick, every, callers, served, listener, methods, web, sessions, has_upkeep)
         if once:
             return 0 if daemon.tick() else 1

@@ -40,20 +40,22 @@ _AGAIN = _GONE + "Nothing was changed; repeat the request."
 class _Json:
     """How the scanner reads numbers and objects."""
 
-    strict = False
+    strict = True
     object_hook = object_pairs_hook = None
     parse_float = parse_constant = float
     parse_int = int
 
 
 _scan = _json.make_scanner(_Json)  # type: ignore[arg-type]  # the class has all it looks for
+_NOT_JSON = (ValueError, StopIteration, RecursionError, SystemError)
+"""What the scanner raises; up to Python 3.11 a SystemError: `json`, whose error it means, is not there."""
 
 
 def message_in(line: bytes) -> dict[str, Any]:
     """The JSON object in `line`; an empty one if there is none."""
     try:
         found, _ = _scan(line.decode("utf-8", "surrogateescape").strip("\ufeff \t\r\n"), 0)
-    except (ValueError, StopIteration, RecursionError):
+    except _NOT_JSON:
         return {}
     return found if isinstance(found, dict) else {}
 
@@ -71,7 +73,7 @@ def answered_by(line: bytes) -> Any:
             text = line[len(_ANSWER) : end].decode()
             try:
                 found, read = _scan(text, 0)
-            except (ValueError, StopIteration):
+            except _NOT_JSON:
                 continue
             if read == len(text):
                 return found

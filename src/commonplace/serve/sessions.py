@@ -62,7 +62,6 @@ class McpSessions:
 
     def __init__(self, memory: Memory, registry_for: Callable[[Sequence[str], str | None], Registry]):
         self._memory, self._registry_for = memory, registry_for
-        self._settings = memory.settings.digest()
         self._open: set[McpSession] = set()
         self._is_stopping = False
 
@@ -107,7 +106,7 @@ class McpSessions:
             finally:
                 hearing.cancel()
                 await asyncio.to_thread(session.turns.close)
-        except SessionRefused as refused:
+        except CommonplaceError as refused:  # what the client wants wrongly its own process reports
             _log.info("[mcp] a client is served by its own process: %s", refused)
             error = {"code": -32000, "message": str(refused)}
             writer.write(json.dumps({"jsonrpc": "2.0", "id": 1, "error": error}).encode() + b"\n")
@@ -117,22 +116,22 @@ class McpSessions:
     def _granted(
         self, request: dict[str, Any], session: McpSession, writer: StreamWriter
     ) -> tuple[Registry, ClientConnection, ServerIdentity]:
-        """What serves the request; the first time this takes a second, for the SDK. Raises SessionRefused."""
+        """What serves the request; the first time this takes a second, for the SDK. Raises SessionRefused, and
+        CommonplaceError for what is wanted wrongly."""
         if self._is_stopping or len(self._open) > _AT_ONCE:
             raise SessionRefused("this daemon serves no more sessions")
         if request.get("program") != PROGRAM:
             raise SessionRefused("this daemon is of another version or installation")
-        if request.get("settings") != self._settings:
-            raise SessionRefused("this daemon has another configuration, environment or time zone")
+        if request.get("settings") != self._memory.settings.digest():
+            now = self._memory.at_once(lambda: self._memory.settings)  # with what its file says by now
+            if request.get("settings") != now.digest():
+                raise SessionRefused("this daemon has another configuration, environment or time zone")
         agent = request.get("agent")
         if agent is not None and not (isinstance(agent, str) and is_agent(agent)):
             raise SessionRefused(f'invalid agent "{agent}"')
         if self._memory.agent not in (None, agent):
             raise SessionRefused(f'this daemon serves agent "{self._memory.agent}" alone')
-        try:
-            registry = self._registry_for(request["tools"], request["like"])
-        except CommonplaceError as error:  # which the client's own process reports
-            raise SessionRefused(str(error)) from None
+        registry = self._registry_for(request["tools"], request["like"])
         from commonplace.serve.connection import ClientConnection
         from commonplace.serve.mcp import ServerIdentity
 

@@ -97,7 +97,7 @@ class CallQueue:
             elif not future.done():
                 loop.call_later(0.1, refuse)
 
-        loop.call_later(CALL_WAITS, refuse)
+        timer = loop.call_later(CALL_WAITS, refuse)
         try:
             return await asyncio.wrap_future(future)
         except asyncio.CancelledError:
@@ -112,6 +112,7 @@ class CallQueue:
             _log.exception("A call failed")
             raise InternalError from None
         finally:
+            timer.cancel()  # it would keep the result for as long
             if self._waiting is None and not self._stopping:
                 self._waiting = asyncio.create_task(self._look_after())
 

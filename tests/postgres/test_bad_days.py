@@ -15,8 +15,7 @@ import pytest
 from commonplace import Draft, open_memory
 from commonplace.note.edit import Append
 from commonplace.store.change import Execution
-from commonplace.store.postgres.replica import ReplicaFolder
-from commonplace.store.postgres.replica_log import ReplicaHistory
+from commonplace.store.postgres.replica import ReplicaFolder, ReplicaHistory
 from postgres.conftest import Replica, die_at, in_child
 from postgres.test_commits import DRAFTS
 from postgres.test_replicas import are_alike, files, journal

@@ -116,7 +116,7 @@ def load_settings(home: str | os.PathLike[str] | None = None, config: str | os.P
     settings = load(home, config)
     if settings.url is None:
         return settings
-    from commonplace.store.postgres.shared_files import attach
+    from commonplace.store.postgres.replica import attach
 
     attach(settings.home, settings.url, settings.space).follow()
     return load(home, config)

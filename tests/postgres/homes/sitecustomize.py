@@ -23,8 +23,8 @@ def install(url: str, put=setattr) -> None:
     """
     from commonplace.config import Settings, _File
     from commonplace.store.layout import Layout
+    from commonplace.store.postgres.replica import SharedFiles
     from commonplace.store.postgres.replica_home import PostgresHome
-    from commonplace.store.postgres.shared_files import SharedFiles
 
     ours, adopting, adopted = url, [False], set()
     made, read = Settings.__init__, _File.settings

@@ -1,6 +1,7 @@
-"""The replica folder: the notes of a space as files, as the database last said. A cache, of the shape of a home.
-
-That of a large space is filled in a thread, so that calls are answered meanwhile and say how far it is.
+"""The replica of a space on this machine. Its folder: the notes as files, as the database last said, a cache of the
+shape of a home; that of a large space is filled in a thread, so that calls are answered meanwhile and say how far it
+is. Its journal: a copy, with those of its texts that were needed here. Its log of reads: what the database does not
+know yet, while the sums of all replicas are there. And copies of the files that all replicas share.
 """
 
 from __future__ import annotations
@@ -8,23 +9,38 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import shutil
 import stat
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Collection, Iterator
-from contextlib import suppress
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from uuid import UUID, uuid4
 
-from commonplace.errors import CommonplaceError, OutsideError, StorageError
-from commonplace.store.base import sha256
-from commonplace.store.files import lock_file, lock_owner, make_private, put_derived, write_file
-from commonplace.store.journal import Touched
+from commonplace.errors import (
+    Busy,
+    CommonplaceError,
+    DatabaseAway,
+    DatabaseRefused,
+    NotFound,
+    OutsideError,
+    StorageError,
+)
+from commonplace.store.access import AccessLog, LockedLog
+from commonplace.store.base import File, Stamp, sha256
+from commonplace.store.files import ThreadLock, lock_file, lock_owner, make_private, put_derived, write_file
+from commonplace.store.journal import Change, History, Touched
 from commonplace.store.layout import PRIVATE, Layout
 from commonplace.store.path_guard import clean
-from commonplace.store.postgres.space_rows import FileRow
+from commonplace.store.postgres.space_database import SpaceDatabase
+from commonplace.store.postgres.space_rows import FileRow, counted
+from commonplace.store.shared import share
 
 Key = tuple[str, str]
 """(project, path)."""
@@ -35,6 +51,11 @@ so that reading and searching are fast. Do not edit anything here: changes made 
 Edit by the command (`memory edit`) or your agents. Everything here may be deleted while nothing uses it; it is made
 anew.
 """
+_MARK = re.compile(rb"^# ([0-9a-f-]{36})$", re.MULTILINE)
+_BETWEEN = 10.0
+"""Seconds between two exchanges with the database, so that a read is no write there."""
+_ATTACHED: dict[tuple[int, Path, str, str], SharedFiles] = {}
+"""By process (one that was forked must not use these connections), root, address and space."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,3 +250,215 @@ def boot_id() -> str:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:
         return ""
+
+
+class ReplicaHistory(History):
+    """As `History`; what is written goes to the database first. `rewritten` is called after `rewrite`."""
+
+    def __init__(self, layout: Layout, database: SpaceDatabase, rewritten: Callable[[], None]):
+        self._database, self._rewritten = database, rewritten
+        super().__init__(layout)
+
+    def replace(self, lines: Iterable[bytes]) -> None:
+        """Put the lines the database has in place of all, and drop the texts none of them refers to. Raises OSError."""
+        self._replace(b"".join(lines), durable=False)
+        super().sweep()
+
+    def append(self, change: Change, *, durable: bool = True) -> None:
+        """Commit a change that changes no note, with the texts kept here that it refers to."""
+        wanted = [each.old for each in change.files if each.old]
+        here = [each for each in wanted if os.path.exists(self.object_path(each))]
+        self._database.append(change, {each: super(ReplicaHistory, self).text(each, change.path) for each in here})
+        self.append_lines(change.dump(), change.number, durable=False)
+
+    def text(self, digest: str, path: str) -> bytes:
+        """As `History.text`; a text that is not here is fetched. Raises DatabaseAway."""
+        try:
+            return super().text(digest, path)
+        except StorageError:
+            os.unlink(self.object_path(digest))
+        except NotFound:
+            pass
+        data = self._database.text(digest)
+        if data is None or sha256(data) != digest:
+            raise NotFound(path)
+        self.keep_bytes(data, durable=False)
+        return data
+
+    def rewrite(self, changes: Iterable[Change]) -> None:
+        """As `History.rewrite`, for all replicas."""
+        every = list(changes)
+        self._database.rewrite(every)
+        self.replace(each.dump() for each in every)
+        self._rewritten()
+
+    def sweep(self, spared: Collection[str | None] = ()) -> int:
+        """As `History.sweep`, in the database and here. Returns how many went in the database."""
+        gone = self._database.sweep({each for each in self.referenced() | {*spared} if each})
+        super().sweep(spared)
+        return gone
+
+
+class ReplicaAccess(AccessLog):
+    """As `AccessLog`. The counts shown are those of the database at the last exchange, and what was read here since."""
+
+    def __init__(self, path: Path, database: SpaceDatabase):
+        super().__init__(path)
+        self._log, self._database = path, database
+        self._totals: Counter[str] = Counter()
+        self._total_used: dict[str, int] = {}
+        self._next = 0.0
+
+    def exchange(self, *, now: bool = False) -> None:
+        """Add what was read here to the database and see what was read elsewhere, if it is time to or `now`."""
+        if now or time.monotonic() >= self._next:
+            with suppress(OSError, Busy, DatabaseRefused):  # what is not sent is counted here and sent later
+                if now or super().stamp()[0]:
+                    with super().locked() as log:
+                        self._send(log)
+                self._fetch()
+                self._next = time.monotonic() + _BETWEEN
+
+    def _send(self, log: LockedLog) -> None:
+        data = log.file.data
+        if not data:
+            return
+        for found in reversed(_MARK.findall(data)):  # a process was to send what is before it, and did not end that
+            if self._database.has_counted(UUID(found.decode())):
+                put_derived(self._log, data.partition(b"# %s\n" % found)[2])
+                return  # what came since is sent the next time
+        mark, lines = uuid4(), data.decode("utf-8", "replace").splitlines()
+        with open(self._log, "ab") as file:
+            file.write(f"# {mark}\n".encode())
+        restarted = [line[2:] for line in lines if line[:2] == "0 "]
+        self._database.add_reads(mark, restarted, super().counts(), super().used())
+        put_derived(self._log, b"")
+        self._database.forget_mark(mark)
+
+    def _fetch(self) -> None:
+        rows = self._database.reads()
+        self._totals = Counter({id: count for id, count, _ in rows if count})
+        self._total_used = {id: used for id, _, used in rows if used}
+
+    @contextmanager
+    def locked(self) -> Iterator[LockedLog]:
+        """The counts of all replicas; what `Upkeep.log_step` leaves of them stays in the database. Raises also
+        DatabaseAway."""
+        with super().locked() as log:
+            self._send(log)
+        self._fetch()
+        counts, used = Counter(self._totals), dict(self._total_used)
+        whole = LockedLog(log.name, File(b"", Stamp(0, 0, 0), sha256(b"")), counts, log.changed, used)
+        data = whole.lines(counts, used)
+        yield LockedLog(log.name, File(data, Stamp(len(data), 0, 0), sha256(data)), counts, log.changed, used)
+        self._next = 0.0
+
+    def fold(self, left: bytes) -> None:
+        """A change was committed that leaves just these lines of the log in the database."""
+        found = counted(left)
+        self._totals = Counter({id: count for id, (count, _) in found.items() if count})
+        self._total_used = {id: used for id, (_, used) in found.items() if used}
+
+    def restart(self, *keys: str) -> None:
+        super().restart(*keys)
+        for key in keys:
+            self._totals.pop(key, None)
+            self._total_used.pop(key, None)
+
+    def stamp(self) -> tuple[int, int]:
+        size, inode = super().stamp()
+        return size + self._totals.total(), inode
+
+    def counts(self) -> Counter[str]:
+        own = super().counts()
+        return self._totals + own if own and self._totals else own or self._totals
+
+    def used(self) -> Mapping[str, int]:
+        own = super().used()
+        return {**self._total_used, **own}
+
+    def close(self) -> None:
+        if os.path.exists(self._log) and os.path.getsize(self._log):
+            self.exchange(now=True)
+        super().close()
+
+
+class SharedFiles:
+    """The shared files of the space at `url`. Thread-safe; the connection is one of its own."""
+
+    def __init__(self, layout: Layout, url: str, space: str):
+        self._places = {
+            each.name: each for each in (layout.config, layout.access, layout.dream_report, layout.erasing)
+        }  # fmt: skip
+        self._url, self.space = url, space
+        self._database = SpaceDatabase(url, space)
+        self._threads = ThreadLock()
+        self._seen = -1
+
+    def hand_over(self) -> SpaceDatabase:
+        """The connection used so far, for the home that is opened next; another one is made when it is needed."""
+        with self._threads:
+            given, self._database = self._database, SpaceDatabase(self._url, self.space)
+            return given
+
+    def close(self) -> None:
+        """End the connection."""
+        with self._threads:
+            self._database.close()
+
+    def follow(self) -> None:
+        """Bring the copies up to date, if the database can be asked."""
+        with self._threads, suppress(DatabaseAway):
+            self._follow()
+
+    def _follow(self) -> None:
+        state = self._database.prepare() if self._seen < 0 else self._database.newest()
+        if state.files != self._seen:
+            self.show(self._database.shared_files())
+            self._seen = state.files
+
+    def show(self, found: Mapping[str, bytes]) -> None:
+        """Make the copies these. Raises StorageError."""
+        for name, path in self._places.items():
+            _put(path, found.get(name))
+
+    @contextmanager
+    def changing(self, path: Path) -> Iterator[None]:
+        """See `changing_shared`."""
+        if path not in self._places.values():  # the configuration of this machine
+            yield
+            return
+        with self._threads, self._database.sharing():
+            self._follow()
+            before = _read(path)
+            try:
+                yield
+                if (after := _read(path)) != before:
+                    self._database.put_shared(path.name, after)
+            except BaseException:
+                _put(path, before)
+                raise
+
+
+def attach(root: Path, url: str, space: str) -> SharedFiles:
+    """From now on this process has the shared files of the home at `root` from the space."""
+    key = (os.getpid(), root, url, space)
+    if key not in _ATTACHED:
+        _ATTACHED[key] = SharedFiles(Layout(root), url, space)
+    share(root, _ATTACHED[key])
+    return _ATTACHED[key]
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+
+
+def _put(path: Path, data: bytes | None) -> None:
+    if data is not None:
+        make_private(path.parent)
+        put_derived(path, data)
+    elif path.exists():
+        os.unlink(path)

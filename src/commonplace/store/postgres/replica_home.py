@@ -32,9 +32,16 @@ from commonplace.store.inplace import LineChange, LineChanges
 from commonplace.store.journal import ERASE, Change, History, Touched
 from commonplace.store.layout import Layout
 from commonplace.store.path_guard import open_folder
-from commonplace.store.postgres.replica import ColdStart, Key, ReplicaFolder, ReplicaState, boot_id
-from commonplace.store.postgres.replica_log import ReplicaAccess, ReplicaHistory
-from commonplace.store.postgres.shared_files import attach
+from commonplace.store.postgres.replica import (
+    ColdStart,
+    Key,
+    ReplicaAccess,
+    ReplicaFolder,
+    ReplicaHistory,
+    ReplicaState,
+    attach,
+    boot_id,
+)
 from commonplace.store.postgres.space_database import SpaceDatabase
 from commonplace.store.postgres.space_rows import FileRow, Snapshot, SpaceState
 

@@ -23,8 +23,7 @@ from pathlib import Path
 
 from commonplace import faces, open_memory
 from commonplace.note.frontmatter import split
-from commonplace.serve.rpc import Protocol
-from commonplace.serve.socket import Listener, SocketServer
+from commonplace.serve.socket import Listener, Protocol, SocketServer
 from crash.test_kill import next_process
 
 CLIENTS = 16

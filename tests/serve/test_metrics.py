@@ -101,7 +101,7 @@ async def test_a_server_that_is_behind_says_by_how_much_and_takes_no_calls_from_
 async def test_who_asks_often_does_not_ask_the_memory_each_time(web, monkeypatch, client):
     asked, lag = [], type(web.memory).lag
     monkeypatch.setattr(type(web.memory), "lag", lambda self: asked.append(1) or lag(self))
-    monkeypatch.setattr("commonplace.serve.metrics._LOOK_AFTER", 1e9)
+    monkeypatch.setattr("commonplace.serve.middleware._LOOK_AFTER", 1e9)
     for _ in range(20):
         assert (await client.get("/readyz")).status_code == 200
     assert len(asked) == 1

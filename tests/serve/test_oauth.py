@@ -448,3 +448,15 @@ async def test_of_two_renewals_with_one_token_at_once_the_later_is_refused(web):
     with pytest.raises(TokenError) as refused:
         await Grants(web.access, FAR, Documents(fetch)).exchange_refresh_token(None, late, ["read"])
     assert refused.value.error == "invalid_grant"
+
+
+async def test_a_damaged_file_of_tokens_lets_no_client_in_and_the_server_lives(web, client):
+    id = await registered(client)
+    (web.memory.home / ".commonplace" / "access.json").write_text("{")
+    answers = [
+        await client.get("/consent", params={"request": "x"}),
+        await renewed(client, id, "x"),
+        await client.post("/register", json={"redirect_uris": [BACK]}),
+    ]
+    assert {answer.status_code for answer in answers} == {503}
+    assert (await client.get("/healthz")).status_code == 200

@@ -12,7 +12,7 @@ import pytest
 from commonplace import Draft
 from commonplace.jobs import dream
 from commonplace.note.edit import Append
-from commonplace.serve.page.render import diff, note_url, words
+from commonplace.serve.page.visit import diff, note_url, words
 
 pytestmark = pytest.mark.anyio
 

@@ -8,8 +8,7 @@ from time import process_time
 import pytest
 
 from commonplace import Draft
-from commonplace.serve.page.render import markdown, note_url
-from commonplace.serve.page.visit import BODY
+from commonplace.serve.page.visit import BODY, markdown, note_url
 from serve.web import Browser, bearer
 
 pytestmark = pytest.mark.anyio
@@ -218,3 +217,12 @@ def test_no_text_takes_long_to_render():
         begin = process_time()
         assert markdown(text * 30_000, "notes", "x.md", {})
         assert process_time() - begin < 2, text
+
+
+async def test_a_damaged_file_of_tokens_is_told_to_who_opens_the_page(web, page):
+    code = page.code()
+    (web.memory.home / ".commonplace" / "access.json").write_text("{")
+    for path in (f"/page/enter?code={code}", "/page/live", "/page"):
+        answer = await page.client.get(path)
+        assert answer.status_code == 503, path
+        assert "access.json of the home cannot be read" in answer.text

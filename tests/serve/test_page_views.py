@@ -9,7 +9,7 @@ import pytest
 
 from commonplace import Draft
 from commonplace.index.search import queries
-from commonplace.serve.page import search
+from commonplace.serve.page import lists
 from serve.test_page import memory, plain
 from serve.web import bearer
 
@@ -45,7 +45,7 @@ async def test_search_says_where_each_hit_comes_from_and_why(web, page, monkeypa
             assert {"passage", "date", "source", "why", "line"} <= hit.keys()
     assert (await page.client.get("/page/search?from=never")).status_code == 400
     monkeypatch.setattr(queries, "MAX_COUNTED", 1)
-    monkeypatch.setattr(search, "SHOWN", 1)
+    monkeypatch.setattr(lists, "HITS", 1)
     assert "Found: 1+" in plain(await page.see("/page/search?q=harbour+lights"))
     answer = (await page.client.get("/api/search?q=harbour+lights&limit=1")).json()
     assert (answer["total"], answer["total_is_lower_bound"]) == (1, True)

@@ -18,7 +18,7 @@ from commonplace.config import load
 from commonplace.engine import open_memory
 from commonplace.faces import registry
 from commonplace.serve import pump, sessions
-from commonplace.serve.proxy import PROGRAM
+from commonplace.serve.pump import program
 from serve.client import OfficialClient
 from serve.daemon_process import Client, DaemonProcess
 from serve.process import SECONDS, memory_mcp
@@ -392,7 +392,7 @@ def test_a_session_with_a_line_longer_than_the_daemon_takes_goes_on_without_it(h
 def test_a_client_that_takes_no_answers_holds_up_neither_others_nor_the_end_of_the_daemon(home, connect, daemon):
     (home / "notes" / "large.md").write_text("large\n" * 50_000)
     asked = {
-        "program": PROGRAM, "settings": load(home).digest(), "tools": ["notes"], "like": None, "name": "n",
+        "program": program(), "settings": load(home).digest(), "tools": ["notes"], "like": None, "name": "n",
         "agent": "a",
     }  # fmt: skip
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "0"}}
@@ -413,7 +413,13 @@ def test_no_more_sessions_are_granted_than_a_daemon_may_have(home, monkeypatch):
     monkeypatch.setattr(sessions, "_AT_ONCE", 1)
     with open_memory(home, watch=False) as memory:
         served = sessions.McpSessions(memory, lambda names, like: registry(names, memory.settings, like=like))
-        wanted = {"program": PROGRAM, "settings": memory.settings.digest(), "tools": ["kv"], "like": None, "name": "n"}
+        wanted = {
+            "program": program(),
+            "settings": memory.settings.digest(),
+            "tools": ["kv"],
+            "like": None,
+            "name": "n",
+        }
 
         async def ask(connection):
             with connection:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from commonplace.engine import open_memory
 from commonplace.faces import registry
 from commonplace.note.model import Draft
-from commonplace.serve.rpc import Protocol
+from commonplace.serve.socket import Protocol
 
 pytestmark = pytest.mark.promise("001-17.11")
 
@@ -168,7 +168,7 @@ def test_a_fault_of_ours_is_answered_and_logged_and_the_connection_goes_on(proto
     def fail(*_):
         raise RuntimeError("a place nobody should hear of")
 
-    monkeypatch.setattr("commonplace.serve.rpc.call_tool", fail)
+    monkeypatch.setattr("commonplace.serve.socket.call_tool", fail)
     reply = json.loads(protocol.answer(b'{"id": 7, "method": "memory_list"}\n'))
     assert reply["id"] == 7
     assert reply["error"].startswith("The call failed inside the server.")

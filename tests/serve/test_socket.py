@@ -13,8 +13,7 @@ from contextlib import nullcontext, suppress
 import pytest
 
 from commonplace.errors import StorageError
-from commonplace.serve.rpc import LIMIT
-from commonplace.serve.socket import Listener, SocketServer
+from commonplace.serve.socket import LIMIT, Listener, SocketServer
 
 SOON = 20.0
 

@@ -71,7 +71,7 @@ def mcp(call: Invocation, *, tools: Text, as_: Text, project: Text, graph_file: 
     projects |= presets.graph_project(file, {**settings.projects, **chosen.projects})
     folder = chosen.json_folder or presets.json_folder()
     if not (projects or file or folder or chosen.vault or chosen.default_project or settings.bank_debug):
-        from commonplace.serve.proxy import pass_on
+        from commonplace.serve.pump import pass_on
 
         wanted = {"tools": chosen.tools, "like": chosen.like, "name": chosen.name, "agent": agent}
         pass_on(settings, wanted)

@@ -21,9 +21,8 @@ from typing import TYPE_CHECKING
 from commonplace import clock
 from commonplace.clock import waits_until
 from commonplace.errors import CommonplaceError
-from commonplace.serve.rpc import Methods, Protocol
 from commonplace.serve.sessions import McpSessions
-from commonplace.serve.socket import Listener, SocketServer
+from commonplace.serve.socket import Listener, Methods, Protocol, SocketServer
 from commonplace.serve.turns import KEPT_UP_AFTER
 from commonplace.store.files import lock_file, lock_owner
 from commonplace.store.layout import Layout

@@ -37,9 +37,20 @@ from commonplace.errors import CommonplaceError, ConfigError, StorageError
 from commonplace.faces.tool import Registry
 from commonplace.serve.auth import ROLES, Access, Budgets, Space, StoredToken, has_notes_of, least_scope, may_use
 from commonplace.serve.mcp import Handlers, ServerIdentity, agent_of, client_text, server_of
-from commonplace.serve.metrics import HomeState, Metrics, health_routes
-from commonplace.serve.middleware import BODY_SECONDS, CALL, TOKEN, HostAndOrigin, RequestLog, RequestRefused, in_time
-from commonplace.serve.rpc import LIMIT
+from commonplace.serve.middleware import (
+    BODY_SECONDS,
+    CALL,
+    TOKEN,
+    HomeState,
+    HostAndOrigin,
+    Metrics,
+    RequestLog,
+    RequestRefused,
+    health_routes,
+    in_time,
+    unavailable,
+)
+from commonplace.serve.socket import LIMIT
 from commonplace.serve.turns import InternalError, Stopping
 
 if TYPE_CHECKING:
@@ -259,6 +270,7 @@ class HttpServer:
                 Middleware(RequestLog, counts=self.metrics.requests),
                 Middleware(HostAndOrigin, settings=security),
             ],
+            exception_handlers={CommonplaceError: unavailable},
             lifespan=self._lifespan,
         )
 
@@ -304,10 +316,8 @@ class HttpServer:
             manager = await self._manager(call)
         except RequestRefused as refused:
             return await refused.response(scope, receive, send)
-        except CommonplaceError as error:  # the home is in no state to answer anybody
-            _log.error("%s", error)
-            why = "The memory cannot be opened; its log says why."
-            return await RequestRefused(503, why).response(scope, receive, send)
+        except CommonplaceError as error:
+            return await unavailable(request, error)(scope, receive, send)
         try:
             await manager.handle_request(scope, in_time(receive), send)
         except TimeoutError:

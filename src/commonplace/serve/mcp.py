@@ -1,11 +1,16 @@
-"""A registry of tools as a Model Context Protocol server: what stands between the official SDK and the faces.
+"""A registry of tools as a Model Context Protocol server: what stands between the official SDK and the faces, and
+between it and the lines of one client.
 
-Requests that need the memory take effect in the order received. Results are plain values in the form of the wire;
-the SDK checks and completes them for the client's revision.
+The SDK speaks the protocol in all its revisions. Here no request is left without an answer, arguments reach a tool as
+they came, no text that JSON or UTF-8 cannot carry ends the connection, and requests that need the memory take effect in
+the order received. Results are plain values in the form of the wire; the SDK checks and completes them for the client's
+revision.
 """
 
 from __future__ import annotations
 
+import json
+import math
 import os
 import re
 import tomllib
@@ -16,15 +21,31 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote
 
+import anyio
+from anyio.abc import ObjectSendStream
 from mcp.server.caching import CACHEABLE_METHODS, CacheHint
 from mcp.server.lowlevel import Server
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourceUpdated
 from mcp.shared.exceptions import MCPError
-from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
+from mcp.shared.message import ServerMessageMetadata, SessionMessage
+from mcp_types import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCMessage,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    RequestId,
+    jsonrpc_message_adapter,
+)
+from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError
 
 from commonplace.errors import CommonplaceError, InvalidInput
 from commonplace.faces.tool import Prompt, Registry, Resource, Template
-from commonplace.serve.connection import ClientConnection
 from commonplace.serve.turns import CallQueue
 
 if TYPE_CHECKING:
@@ -38,6 +59,7 @@ _ASKED_WRONG = ("invalid", "timeframe", "outside", "not_found", "project_not_fou
 _ORIGINAL_ARGUMENTS = "commonplace/arguments"
 _UNNAMED = "unknown"
 _ANY = "*"
+_PROBE = "server/discover"
 _CHANNELS = ("owner", "manual", "import", "web", "file")
 """What stands for somebody else where it is said who wrote a note; no client is called so."""
 _CLIENT_NAME = 100
@@ -93,6 +115,119 @@ def _agent_name(text: str) -> str:
 @cache
 def _known_clients() -> Mapping[str, str]:
     return tomllib.loads(files("commonplace.serve").joinpath("clients.toml").read_text("utf-8"))
+
+
+class ClientConnection(ObjectSendStream[SessionMessage]):
+    """One client: its lines as the SDK's messages and back, and the number of requests `unanswered`.
+
+    It is the SDK's write stream. `requests` is its read stream, which ends when the client has sent all and
+    each request has its answer, because the SDK drops what is in progress once its input ends. A client that found
+    our answer to its probe too long in coming begins as older ones do: then `requests` is another one. `write` sends
+    a line without its break, `answered` is called after each answer, `at_end` when the client has sent all: it ends
+    streams that would wait for more.
+    """
+
+    at_end: Callable[[], None] | None = None
+
+    def __init__(self, write: Callable[[bytes], None], answered: Callable[[], None]):
+        self._write, self._answered = write, answered
+        self._inbox, self.requests = anyio.create_memory_object_stream[SessionMessage | Exception](math.inf)
+        self.unanswered = 0
+        self._ended = False
+        self._asked: set[str] = set()
+
+    def receive(self, line: bytes) -> None:
+        """One line from the client. What is no message is answered with a JSON-RPC error."""
+        if self._ended or not line.strip():
+            return
+        try:
+            message = message_of(line)
+        except NoMessage as refused:
+            self._write(line_of(JSONRPCError(jsonrpc="2.0", id=refused.id, error=refused.error)))
+            return
+        metadata = None
+        if isinstance(message, JSONRPCRequest):
+            self.unanswered += 1
+            if message.method == "initialize" and self._asked == {_PROBE}:
+                self._inbox.close()
+                self._inbox, self.requests = anyio.create_memory_object_stream(math.inf)
+            self._asked.add(message.method)
+            metadata = ServerMessageMetadata(on_request_unanswered=self._settle)
+        self._inbox.send_nowait(SessionMessage(message, metadata))
+
+    def end(self) -> None:
+        """The client sends no more, or is heard no more."""
+        self._ended = True
+        if self.at_end is not None:
+            self.at_end()
+        self._close_when_answered()
+
+    async def send(self, item: SessionMessage, /) -> None:
+        """The SDK's message to the client."""
+        self._write(line_of(item.message))
+        if not isinstance(item.message, JSONRPCRequest | JSONRPCNotification):
+            await self._settle()
+
+    async def aclose(self) -> None:
+        """The SDK has nothing more to say."""
+
+    async def _settle(self) -> None:
+        self.unanswered -= 1
+        self._answered()
+        self._close_when_answered()
+
+    def _close_when_answered(self) -> None:
+        if self._ended and self.unanswered == 0:
+            self._inbox.close()
+
+
+class NoMessage(Exception):
+    """A line that is no JSON-RPC message; `id` is the request's, None when it has none that can be read."""
+
+    def __init__(self, code: int, message: str, id: RequestId | None = None):
+        super().__init__(message)
+        self.id, self.error = id, ErrorData(code=code, message=message)
+
+
+def message_of(line: bytes) -> JSONRPCMessage:
+    """The message in `line`. Raises NoMessage. Lone surrogates and bytes that are no UTF-8 are kept, as surrogates, so
+    that the tool they are meant for can name the parameter."""
+    try:
+        message = jsonrpc_message_adapter.validate_json(line)
+        if not (isinstance(message, JSONRPCNotification) and b'"id"' in line):
+            return message
+    except ValidationError:
+        pass  # looked at again below, to say what is wrong
+    try:  # less strictly than pydantic reads it; a number far beyond all we count is none of Python's
+        number = lambda digits: int(digits) if len(digits) <= 1000 else math.inf
+        given = json.loads(line.decode("utf-8-sig", "surrogateescape"), parse_int=number)
+    except RecursionError:
+        raise NoMessage(PARSE_ERROR, "The message is nested too deep.") from None
+    except ValueError:
+        raise NoMessage(PARSE_ERROR, "The line is not JSON. Send one JSON-RPC message per line.") from None
+    if not isinstance(given, dict):
+        raise NoMessage(INVALID_REQUEST, "A JSON-RPC message is an object; send one per line, no batches.")
+    id = given.get("id")
+    if "id" in given and (isinstance(id, bool) or not isinstance(id, str | int)):
+        raise NoMessage(INVALID_REQUEST, "The `id` of a request must be a text or a whole number.")
+    try:
+        return jsonrpc_message_adapter.validate_python(given)
+    except ValidationError:
+        pass
+    if "method" not in given:
+        id = None  # an answer, so the id is one of ours
+    if given.get("jsonrpc") == "2.0" and isinstance(given.get("method"), str):
+        raise NoMessage(INVALID_PARAMS, "`params` must be an object.", id)
+    raise NoMessage(INVALID_REQUEST, 'Not a JSON-RPC 2.0 message: it needs "jsonrpc": "2.0" and a `method`.', id)
+
+
+def line_of(message: JSONRPCMessage) -> bytes:
+    """`message` as one line without its break. A lone surrogate, which UTF-8 cannot carry, becomes U+FFFD."""
+    try:
+        return message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+    except PydanticSerializationError:
+        text = json.dumps(message.model_dump(by_alias=True, exclude_unset=True), ensure_ascii=False)
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
 
 
 async def converse(

@@ -1,22 +1,32 @@
-"""What every HTTP request passes: the check of Host and Origin, the time a body may take, the line in the log; and the
-answer to one that is not let in."""
+"""What every HTTP request passes: the check of Host and Origin, the time a body may take, the line in the log; the
+answer to one that is not let in; and what is counted, as Prometheus reads it, with whether the server is ready
+(docs/http.md).
+"""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
+from bisect import bisect_left
 from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from itertools import accumulate
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import anyio
 from h11 import LocalProtocolError
 from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from commonplace import __version__
+from commonplace.clock import waited, waits_at_most
+from commonplace.errors import CommonplaceError
 from commonplace.serve.auth import StoredToken
 
 _log = logging.getLogger("commonplace.http")
@@ -26,6 +36,13 @@ ANY_ORIGIN = ("/.well-known/", "/register", "/token", "/revoke", "/healthz")
 BODY_SECONDS = 30.0
 CALL, TOKEN = "commonplace.call", "commonplace.token"
 """Where the scope of a request keeps who was let in."""
+BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
+"""Upper ends, in seconds, of the groups a call's time is counted in."""
+_LOOK_AFTER = 1.0
+"""Seconds an answer about the memory is good for: whoever asks more often gets it again."""
+_PATIENCE = 2.0
+"""Seconds the memory is waited for; one that takes longer is not ready."""
+_VERSION = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class RequestRefused(Exception):
@@ -37,6 +54,12 @@ class RequestRefused(Exception):
         if error:  # as OAuth has it (RFC 6750), which clients look for
             body = {"error": error, "error_description": message}
         self.response = JSONResponse(body, status, {key.replace("_", "-"): value for key, value in headers.items()})
+
+
+def unavailable(request: Request, error: Exception) -> Response:
+    """The answer where the home is in no state to answer anybody, which the log explains."""
+    _log.error("%s", error)
+    return RequestRefused(503, "The memory cannot be opened; its log says why.").response
 
 
 def in_time(receive: Receive) -> Receive:
@@ -110,3 +133,110 @@ class RequestLog:
                 "tool": ",".join(call.did) if call else "",
             }  # fmt: skip
             _log.info(" ".join(f"{key}={value}" for key, value in row.items() if value != ""))
+
+
+class Metrics:
+    """Counts since the server began. For the event loop's thread."""
+
+    def __init__(self) -> None:
+        self.requests: Counter[str] = Counter()
+        """HTTP requests by the status of their answer."""
+        self.calls: Counter[tuple[str, str]] = Counter()
+        """Calls by tool, and `ok` or `error`."""
+        self._times: dict[str, list[int]] = {}
+        self._sums: Counter[str] = Counter()
+
+    def count_call(self, tool: str, outcome: str, seconds: float) -> None:
+        """Count a call that took so long, from the moment it was let in."""
+        self.calls[tool, outcome] += 1
+        self._times.setdefault(tool, [0] * (len(BOUNDS) + 1))[bisect_left(BOUNDS, seconds)] += 1
+        self._sums[tool] += seconds  # type: ignore[assignment]  # a Counter of floats
+
+    def text(self, gauges: Mapping[str, tuple[str, float | None]]) -> str:
+        """All of it, with `gauges`: name → what it is, its value; None: not known now."""
+        rows: list[tuple[str, float]] = [(f'{{status="{status}"}}', n) for status, n in sorted(self.requests.items())]
+        calls = [(f'{{tool="{tool}",outcome="{end}"}}', n) for (tool, end), n in sorted(self.calls.items())]
+        times: list[tuple[str, float]] = []
+        for tool, counts in sorted(self._times.items()):
+            sums = zip((*map(str, BOUNDS), "+Inf"), accumulate(counts), strict=True)
+            times += [(f'_bucket{{tool="{tool}",le="{bound}"}}', total) for bound, total in sums]
+            times += [(f'_sum{{tool="{tool}"}}', self._sums[tool]), (f'_count{{tool="{tool}"}}', sum(counts))]
+        return "".join([
+            _family("info", "gauge", "The version of commonplace.", [(f'{{version="{__version__}"}}', 1)]),
+            _family("requests_total", "counter", "HTTP requests by the status of the answer.", rows),
+            _family("calls_total", "counter", "Calls by tool and outcome.", calls),
+            _family("call_seconds", "histogram", "How long calls took, their waiting included.", times),
+            _family("lock_waits_total", "counter", "Waits for a lock.", [("", waited.count)]),
+            _family("lock_wait_seconds_total", "counter", "Seconds waited for locks.", [("", waited.seconds)]),
+            *(_family(name, "gauge", what, [] if value is None else [("", value)])
+              for name, (what, value) in gauges.items()),
+        ])  # fmt: skip
+
+
+def _family(name: str, kind: str, what: str, rows: Sequence[tuple[str, float]]) -> str:
+    lines = [f"# HELP commonplace_{name} {what}", f"# TYPE commonplace_{name} {kind}"]
+    for labels, value in rows:
+        lines.append(f"commonplace_{name}{labels} {value if isinstance(value, int) else round(value, 6)}")
+    return "".join(f"{line}\n" for line in lines)
+
+
+class HomeState(NamedTuple):
+    """How the server is: acknowledged changes it does not show yet (None: the database cannot be asked), `notes` of the
+    home, open `connections`."""
+
+    lag: int | None
+    notes: int
+    connections: int
+
+
+def health_routes(
+    metrics: Metrics, is_stopping: Callable[[], bool], ask: Callable[[], HomeState], admitted: Callable[[Request], Any]
+) -> list[BaseRoute]:
+    """The routes that say how the server is: `/healthz` and `/readyz` for anybody, `/metrics` for the owner's tokens.
+    `ask` tells the state, on a thread; `admitted` is as of HttpServer. Who is limited to projects may not know the
+    numbers of the whole home."""
+    turn, asked = asyncio.Lock(), float("-inf")
+    known: HomeState | None = None
+
+    def bounded() -> HomeState:
+        with waits_at_most(_PATIENCE):
+            return ask()
+
+    async def state() -> HomeState | None:
+        """The state; None when it could not be told in time."""
+        nonlocal asked, known
+        async with turn:
+            if time.monotonic() - asked >= _LOOK_AFTER:
+                known = None
+                with suppress(CommonplaceError, TimeoutError):
+                    known = await asyncio.wait_for(asyncio.to_thread(bounded), _PATIENCE)
+                asked = time.monotonic()
+            return known
+
+    async def alive(request: Request) -> Response:
+        return JSONResponse({"status": "stopping"}, 503) if is_stopping() else JSONResponse({"status": "ok"})
+
+    async def ready(request: Request) -> Response:
+        """Whether a call would see all that was acknowledged before it."""
+        now = await state()
+        status = "unavailable" if now is None else "behind" if now.lag else "ready"
+        status = "stopping" if is_stopping() else status
+        return JSONResponse({"status": status, "lag": now and now.lag}, 200 if status == "ready" else 503)
+
+    async def numbers(request: Request) -> Response:
+        try:
+            if admitted(request).projects:
+                raise RequestRefused(404, "There is nothing here for this token.")
+        except RequestRefused as refused:
+            return refused.response
+        now = await state()
+        gauges: dict[str, tuple[str, float | None]] = {
+            "ready": ("Whether the memory can be read.", int(now is not None)),
+            "index_lag_changes": ("Acknowledged changes that are not shown here yet.", now and now.lag),
+            "notes": ("Notes of the home.", now and now.notes),
+            "connections": ("Open connections.", now and now.connections),
+        }
+        return PlainTextResponse(metrics.text(gauges), media_type=_VERSION)
+
+    every = {"/healthz": alive, "/readyz": ready, "/metrics": numbers}
+    return [Route(path, answer, methods=["GET"]) for path, answer in every.items()]

@@ -1,8 +1,9 @@
-"""What a `memory mcp` becomes once a daemon serves its client (proxy.py): it passes on what the two say, as it is.
+"""`memory mcp` where a daemon serves the home: `pass_on` asks it to serve this client too, and what the process then
+becomes, which passes on what the two say, as it is.
 
-A program of its own, run with nothing imported but modules that are built in or a single small file: of many clients
-each is such a process, and `os`, `socket`, `signal` and `json` would make it half as large again. It looks only at
-methods and ids, for the case that the daemon goes away. Then what was begun is answered with an error, and at the
+That is a program of its own, run with nothing imported but modules that are built in or a single small file: of many
+clients each is such a process, and `os`, `socket`, `signal` and `json` would make it half as large again. It looks only
+at methods and ids, for the case that the daemon goes away. Then what was begun is answered with an error, and at the
 client's next line this process becomes the command again, which finds another daemon or serves by itself.
 """
 
@@ -16,8 +17,13 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
+    from commonplace.config import Settings
+
+METHOD = "mcp"
+"""The request with which a connection to the daemon's socket begins to carry MCP's lines."""
 CONTINUED = "MEMORY_MCP_CONTINUED"
 """The environment variable that tells the command of a session it goes on with: the number of an open file with the
 first lines for the server, how many of them are only repeated, and 1 if no daemon is to be asked."""
@@ -28,13 +34,56 @@ STOP = b'{"jsonrpc":"2.0","method":"notifications/commonplace/stop"}\n'
 LIMIT = 32 << 20
 """Bytes a line may have; with a longer one a session goes on without a daemon."""
 BLOCK = 1 << 16
+_FOLDER = __file__.rpartition("/")[0]
 _WAITING = 1 << 20  # bytes for the daemon to take before the client is heard again
 _AT_ONCE = 4096  # bytes that any pipe takes without blocking once it is writable: POSIX's PIPE_BUF
 _LAST_WORDS = 1.0  # seconds for the client to take its answers after a signal
+_DAEMON_SECONDS = 10.0  # to wait for what the daemon says; the first session of all takes it a second
+_START = "import sys; sys.path.append(sys.argv[1]); import pump; pump.main(sys.argv[2:])"
 _ANSWER = b'{"jsonrpc":"2.0","id":'
 _GONE = "The daemon that served this session went away before it answered. "
 _UNKNOWN = _GONE + "It is unknown whether the call was carried out: look before you repeat it."
 _AGAIN = _GONE + "Nothing was changed; repeat the request."
+
+
+def program() -> str:
+    """Which installation this is; a daemon serves the clients of its own."""
+    from commonplace import __version__
+
+    return f"{__version__} {_FOLDER}"
+
+
+def pass_on(settings: Settings, wanted: Mapping[str, Any]) -> None:
+    """If a daemon serves the home with these settings, and grants what is `wanted` (sessions.py), pass on between it
+    and the client from here on, and do not return. Else nothing of the client has been read."""
+    import os
+    import socket
+
+    from commonplace.engine.daemon_client import call, from_folder
+    from commonplace.store.layout import Layout
+
+    path = Layout(settings.home).socket
+    is_alone = os.environ.get(CONTINUED, "").endswith(" 1")
+    if is_alone or "PYTHONHOME" in os.environ or sys.implementation.name != "cpython" or not os.path.exists(path):
+        return
+    try:
+        for fd in (0, 1):
+            os.fstat(fd)
+    except OSError:  # closed, which the server reports
+        return
+    params = {**wanted, "program": program(), "settings": settings.digest()}
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as daemon:
+        daemon.settimeout(_DAEMON_SECONDS)
+        try:
+            from_folder(path, daemon.connect)
+            if "result" not in call(daemon, METHOD, params):
+                return
+        except (OSError, ValueError):
+            return
+        daemon.set_inheritable(True)
+        flags = ["-I", "-S", *(["-B"] if sys.flags.dont_write_bytecode else [])]
+        own = [_FOLDER, str(daemon.fileno())]
+        os.execv(sys.executable, [sys.executable, *flags, "-c", _START, *own, *sys.orig_argv[1:]])
 
 
 class _Json:

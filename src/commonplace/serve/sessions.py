@@ -1,4 +1,4 @@
-"""MCP sessions on the daemon's socket: clients whose `memory mcp` passes on what they say (proxy.py, pump.py).
+"""MCP sessions on the daemon's socket: clients whose `memory mcp` passes on what they say (pump.py).
 
 The first line of such a connection is a request with the method `mcp`. Once it is granted, MCP's lines go both ways,
 served by the code that serves stdin and stdout, with the memory the daemon has open.
@@ -19,15 +19,13 @@ from typing import TYPE_CHECKING, Any
 from commonplace import __version__
 from commonplace.engine.writing import is_agent
 from commonplace.errors import CommonplaceError
-from commonplace.serve.proxy import METHOD, PROGRAM
-from commonplace.serve.pump import BLOCK, END, LIMIT, STOP, Lines
+from commonplace.serve.pump import BLOCK, END, LIMIT, METHOD, STOP, Lines, program
 from commonplace.serve.turns import CallQueue
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
     from commonplace.faces.tool import Registry
-    from commonplace.serve.connection import ClientConnection
-    from commonplace.serve.mcp import ServerIdentity
+    from commonplace.serve.mcp import ClientConnection, ServerIdentity
 
 _AT_ONCE = 128
 """Sessions; the clients beyond are served by processes of their own."""
@@ -120,7 +118,7 @@ class McpSessions:
         CommonplaceError for what is wanted wrongly."""
         if self._is_stopping or len(self._open) > _AT_ONCE:
             raise SessionRefused("this daemon serves no more sessions")
-        if request.get("program") != PROGRAM:
+        if request.get("program") != program():
             raise SessionRefused("this daemon is of another version or installation")
         if request.get("settings") != self._memory.settings.digest():
             now = self._memory.at_once(lambda: self._memory.settings)  # with what its file says by now
@@ -132,8 +130,7 @@ class McpSessions:
         if self._memory.agent not in (None, agent):
             raise SessionRefused(f'this daemon serves agent "{self._memory.agent}" alone')
         registry = self._registry_for(request["tools"], request["like"])
-        from commonplace.serve.connection import ClientConnection
-        from commonplace.serve.mcp import ServerIdentity
+        from commonplace.serve.mcp import ClientConnection, ServerIdentity
 
         def write(line: bytes) -> None:
             if not writer.is_closing():

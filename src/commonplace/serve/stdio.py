@@ -46,8 +46,7 @@ def run_stdio(
     os.environ.pop(CONTINUED, None)
     gc.disable()  # importing without collecting garbage takes a tenth less time, and there is none
     try:
-        from commonplace.serve.connection import ClientConnection
-        from commonplace.serve.mcp import ServerIdentity, converse
+        from commonplace.serve.mcp import ClientConnection, ServerIdentity, converse
     finally:
         gc.freeze()
         gc.enable()

@@ -13,9 +13,8 @@ from urllib.parse import urlencode
 from starlette.responses import Response
 
 from commonplace.index.rows import NoteInfo
-from commonplace.serve.page import search
-from commonplace.serve.page.render import note_url
-from commonplace.serve.page.visit import HOME, Visit
+from commonplace.serve.page import lists
+from commonplace.serve.page.visit import HOME, Visit, note_url
 
 SHOWN, MOST, HITS, WHOLE = 300, 3000, 60, 400
 """Notes shown unless told otherwise, and at most; hits of a search; the whole graph is shown by notes up to so many."""
@@ -42,9 +41,9 @@ def drawing(visit: Visit) -> dict[str, Any]:
     if given.get("note"):
         return _around(visit, [memory.find(given["note"])], limit)
     if given.get("q", "").strip() or any(given.get(name) for name in ("tag", "agent", "from", "until")):
-        hits = search.find(memory, given, HITS, 0)
+        hits = lists.find(memory, given, HITS, 0)
         return _around(visit, [hit.note for hit in hits], limit, hits.total) | hits.bound
-    infos, _ = memory.list(search.query_of(memory, given), limit=0)
+    infos, _ = memory.list(lists.query_of(memory, given), limit=0)
     cluster = given.get("cluster", "")
     if cluster:  # a folder with all below it, with a final `/` without
         places = ((each, "/".join(_place(each)) + "/") for each in infos)

@@ -16,9 +16,8 @@ from commonplace.jobs.lifecycle import archive_named, upgrade_named
 from commonplace.note.edit import Rewrite
 from commonplace.note.model import ARCHIVE_PROJECT, CATEGORIES, INBOX, MEMORY_PROJECTS, Note
 from commonplace.query import split_list
-from commonplace.serve.page.render import RENDERED, diff, markdown, note_url
-from commonplace.serve.page.today import undone_in
-from commonplace.serve.page.visit import HOME, Visit
+from commonplace.serve.page.lists import undone_in
+from commonplace.serve.page.visit import HOME, RENDERED, Visit, diff, markdown, note_url
 
 EDITABLE = 1 << 20
 """The largest note, in characters, that is edited in the page."""

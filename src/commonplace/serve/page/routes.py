@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from functools import partial
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
@@ -12,20 +13,32 @@ from starlette.staticfiles import StaticFiles
 
 from commonplace.serve.auth import COOKIE_LASTS, PageVisitors
 from commonplace.serve.http import HttpServer
-from commonplace.serve.page import agents, calendar, graph, inbox, note, search, today
-from commonplace.serve.page.render import LANGUAGES, language_of, prepare, render
-from commonplace.serve.page.visit import HEADERS, HOME, PageEndpoint, View, Visit, at_once, cookie_name, is_foreign
+from commonplace.serve.page import agents, calendar, graph, lists, note
+from commonplace.serve.page.visit import (
+    HOME,
+    LANGUAGES,
+    PageEndpoint,
+    View,
+    Visit,
+    at_once,
+    cookie_name,
+    is_foreign,
+    language_of,
+    prepare,
+    render,
+    viewed,
+)
 
 _LOOK_EVERY, _ALIVE_EVERY = 0.5, 15.0
 GET, POST, BOTH = ("GET",), ("POST",), ("GET", "POST")
 PAGES = {
-    HOME: (GET, at_once(today.show)),
-    f"{HOME}/change/{{change}}": (GET, today.change),
-    f"{HOME}/undo": (POST, today.undo),
+    HOME: (GET, at_once(lists.today)),
+    f"{HOME}/change/{{change}}": (GET, lists.change),
+    f"{HOME}/undo": (POST, lists.undo),
     f"{HOME}/find": (GET, note.find),
     f"{HOME}/note/{{project}}/{{path:path}}": (BOTH, at_once(note.show)),
-    f"{HOME}/inbox": (BOTH, inbox.show),
-    f"{HOME}/search": (GET, at_once(search.show)),
+    f"{HOME}/inbox": (BOTH, lists.inbox),
+    f"{HOME}/search": (GET, at_once(lists.search)),
     f"{HOME}/graph": (GET, graph.show),
     f"{HOME}/calendar": (GET, at_once(calendar.show)),
     f"{HOME}/reminder": (POST, calendar.change),
@@ -35,12 +48,12 @@ PAGES = {
 }
 """Path, methods, view: for the owner, by cookie."""
 API = {
-    "/changes": (GET, today.changes_json),
-    "/change/{change}": (GET, today.change_json),
-    "/undo": (POST, today.undo_json),
+    "/changes": (GET, lists.changes_json),
+    "/change/{change}": (GET, lists.change_json),
+    "/undo": (POST, lists.undo_json),
     "/note": (BOTH, note.json),
-    "/review": (BOTH, inbox.json),
-    "/search": (GET, search.json),
+    "/review": (BOTH, lists.inbox_json),
+    "/search": (GET, lists.search_json),
     "/graph": (GET, graph.drawing),
     "/calendar": (GET, calendar.json),
     "/reminder": (POST, calendar.change_json),
@@ -57,7 +70,7 @@ def page_routes(server: HttpServer) -> Sequence[BaseRoute]:
         secret = visitors.enter(request.query_params.get("code", "")) if request.method == "GET" else None
         status = 200 if secret else 401
         page = render("enter.html", language_of(request), is_in=bool(secret), csrf="", visit=None)
-        answer = HTMLResponse(page, status, HEADERS)
+        answer = HTMLResponse(page, status)
         if secret:
             answer.set_cookie(
                 cookie_name(request), secret, max_age=int(COOKIE_LASTS.total_seconds()), httponly=True,
@@ -67,7 +80,7 @@ def page_routes(server: HttpServer) -> Sequence[BaseRoute]:
 
     async def language(request: Request) -> Response:
         referer, own = request.headers.get("referer", ""), f"{request.url.scheme}://{request.headers.get('host')}{HOME}"
-        answer = RedirectResponse(referer if referer.startswith(own) else HOME, 303, HEADERS)
+        answer = RedirectResponse(referer if referer.startswith(own) else HOME, 303)
         wanted = request.query_params.get("to", "")
         answer.set_cookie("commonplace-language", wanted if wanted in LANGUAGES else "en", max_age=31536000,
                           httponly=True, samesite="strict")  # fmt: skip
@@ -77,10 +90,9 @@ def page_routes(server: HttpServer) -> Sequence[BaseRoute]:
         """Server-sent events, one for each change of the journal by whatever process; 204: do not ask again."""
         secret = request.cookies.get(cookie_name(request), "")
         if is_foreign(request) or not visitors.knows(secret):
-            return Response(status_code=204, headers=HEADERS)
+            return Response(status_code=204)
         events = _events(server, visitors, secret, request.query_params.get("since"))
-        headers = HEADERS | {"Content-Type": "text/event-stream", "X-Accel-Buffering": "no"}
-        return StreamingResponse(events, 200, headers)
+        return StreamingResponse(events, headers={"Content-Type": "text/event-stream", "X-Accel-Buffering": "no"})
 
     def leave(visit: Visit) -> Response:
         visitors.leave(visit.request.cookies.get(cookie_name(visit.request), ""))
@@ -88,13 +100,12 @@ def page_routes(server: HttpServer) -> Sequence[BaseRoute]:
 
     views: dict[str, tuple[tuple[str, ...], View]] = {f"{HOME}/leave": (POST, leave), **PAGES}
     views |= {f"{base}/api{path}": view for path, view in API.items() for base in ("", "/s/{space}")}
+    answers = {f"{HOME}/enter": enter, f"{HOME}/language": language, f"{HOME}/live": live}
     return [
-        Route(f"{HOME}/enter", enter, methods=["GET"]),
-        Route(f"{HOME}/language", language, methods=["GET"]),
-        Route(f"{HOME}/live", live, methods=["GET"]),
         Mount(f"{HOME}/static", StaticFiles(packages=[("commonplace.serve.page", "static")])),
+        *(Route(path, PageEndpoint(answer), methods=["GET"]) for path, answer in answers.items()),
         *(
-            Route(path, PageEndpoint(server, visitors, view), methods=list(methods))
+            Route(path, PageEndpoint(partial(viewed, server, visitors, view)), methods=list(methods))
             for path, (methods, view) in views.items()
         ),
     ]

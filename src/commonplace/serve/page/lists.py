@@ -1,0 +1,228 @@
+"""Lists: what happened, newest first, each change with its diff and Undo; what upkeep asks the owner, a card a
+question: approve, correct the category, merge side by side, dismiss; and the ranked search, with the shares of a score.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from starlette.responses import Response
+
+from commonplace.engine import Memory
+from commonplace.engine.completion import offers
+from commonplace.engine.review import ReviewItem
+from commonplace.engine.revisions import Revision
+from commonplace.errors import Ambiguous, CannotUndo, CommonplaceError, NotFound
+from commonplace.index.rows import Hit, Hits
+from commonplace.note.model import CATEGORIES, INBOX, Note
+from commonplace.query import Query, day, parse
+from commonplace.serve.page.visit import HOME, Visit, diff
+from commonplace.store.journal import Change
+
+CHANGES, CARDS, HITS, MOST_HITS = 50, 20, 20, 200
+"""So many of each are shown at once, and hits given out at most."""
+_TITLES, _TITLE, _DIFFS, _PREVIEW = 200, 80, 50, 4000
+_WORDS = re.compile(r"^(?:title|words|spelled): (.*)$")
+
+
+def today(visit: Visit) -> Response:
+    """The newest changes, or those before a number; runs of jobs are one line each."""
+    since = visit.memory.journal_stamp()  # before the look: what comes meanwhile is told to the page
+    runs = _runs(visit)
+    undone = undone_in(each for run in runs for each in run)
+    more, titles = 0, {}
+    if len(runs) == CHANGES:  # before which the next page begins; a run with others between is rather shown twice
+        first, last = runs[-1][0].number, runs[-1][-1].number
+        more = last if first - last == len(runs[-1]) - 1 else first
+    for each in islice((each for run in runs for each in run if each.path and not each.root), _TITLES):
+        with suppress(CommonplaceError):  # it is no longer there
+            titles[each.project, each.path] = visit.memory.find_ref((each.project, each.path)).title[:_TITLE]
+    return visit.html("changes.html" if visit.is_live else "today.html", runs=runs, undone=undone, more=more,
+                      before=visit.number("before", 0), titles=titles, since=since)  # fmt: skip
+
+
+def _runs(visit: Visit, limit: int = CHANGES) -> list[list[Change]]:
+    given = visit.given
+    return visit.memory.log_by_run(
+        given.get("ref") or None, limit=limit, agent=given.get("agent") or None, before=visit.number("before", 0)
+    )
+
+
+def undone_in(changes: Iterable[Change]) -> Mapping[int, int]:
+    """By number, the change that took a change, or the run that begins with it, back and stands itself."""
+    undos = {each.undoes: each.number for each in changes if each.undoes is not None}
+    return {number: undo for number, undo in undos.items() if undo not in undos}
+
+
+def change(visit: Visit) -> Response:
+    """One change with its diffs: a page, or for a script the diffs alone."""
+    revisions = _revisions(visit, _DIFFS + 1)
+    shown = [(each, diff(each.before or "", each.after or "")) for each in revisions[:_DIFFS]]
+    return visit.html("diffs.html" if visit.is_live else "change.html", revisions=shown,
+                      has_more=len(revisions) > _DIFFS, number=visit.number("change", 0))  # fmt: skip
+
+
+def _revisions(visit: Visit, limit: int) -> list[Revision]:
+    return visit.memory.revisions(visit.number("change", 0), limit=limit)
+
+
+def _take_back(visit: Visit) -> Change:
+    """The undo of a change or a run; who comes with a token takes back what they changed themselves. Raises
+    CannotUndo."""
+    memory, number, run = visit.memory, visit.number("change", 0), visit.number("run", 0)
+    if memory.agent is not None and number not in {each.number for each in memory.log(limit=0, agent=memory.agent)}:
+        raise CannotUndo(f"cannot undo #{number}: it is no change of {memory.agent}")
+    return memory.undo_run(run)[0] if run and memory.agent is None else memory.undo(number or None)
+
+
+def undo(visit: Visit) -> Response:
+    """Take a change, or a run, back; then the page the button stood on."""
+    _take_back(visit)
+    return visit.back()
+
+
+def undo_json(visit: Visit) -> dict[str, Any]:
+    done = _take_back(visit)
+    return {"change": done.number, "undone": done.undoes}
+
+
+def changes_json(visit: Visit) -> dict[str, Any]:
+    runs = _runs(visit, min(visit.number("limit", CHANGES), 1000) or CHANGES)
+    return {"runs": [[_change_row(each) for each in run] for run in runs]}
+
+
+def change_json(visit: Visit) -> dict[str, Any]:
+    revisions = _revisions(visit, visit.number("limit", 100))
+    files = [{"do": each.touched.do, "project": each.touched.project, "path": each.touched.path, "to": each.touched.to,
+              "before": each.before, "after": each.after} for each in revisions]  # fmt: skip
+    return {"files": files} | (_change_row(revisions[0].change) if revisions else {})
+
+
+def _change_row(each: Change) -> dict[str, Any]:
+    row = {"change": each.number, "time": each.time, "verb": each.verb, "project": each.project, "path": each.path,
+           "agent": each.agent, "face": each.face, "by": each.by, "undoes": each.undoes, "run": each.run}  # fmt: skip
+    return {name: value for name, value in row.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A question with the notes it is about, and of two how they differ."""
+
+    item: ReviewItem
+    notes: list[Note]
+    rows: list[tuple[str, str]]
+
+
+def inbox(visit: Visit) -> Response:
+    """The open questions, or after a POST the answer to one."""
+    if visit.is_post:
+        visit.memory.decide(visit.given.get("key", ""), visit.given.get("choice", ""))
+        return visit.back(f"{HOME}/inbox")
+    if not visit.given.get("cards"):  # to find the questions takes longer than to show a page
+        return visit.html("inbox.html", cards=None)
+    kind = visit.given.get("kind") or None
+    items = visit.memory.review(limit=CARDS + 1, kind=kind)
+    cards = []
+    for item in items[:CARDS]:
+        notes = []
+        for ref in item.refs:
+            with suppress(NotFound, Ambiguous):
+                notes.append(visit.memory.read(ref, count=False))
+        cards.append(Card(item, notes, diff(notes[0].content, notes[1].content) if len(notes) == 2 else []))
+    template = "cards.html" if visit.is_live else "inbox.html"
+    return visit.html(template, cards=cards, more=len(items) > CARDS, categories=CATEGORIES, inbox=INBOX,
+                      preview=_PREVIEW)  # fmt: skip
+
+
+def inbox_json(visit: Visit) -> dict[str, Any]:
+    """The open questions; after a POST of `key` and `choice` the one that was answered, and the change it made."""
+    if visit.is_post:
+        item = visit.memory.decide(visit.given.get("key", ""), visit.given.get("choice", ""))
+        return {"change": visit.memory.changed or None, "item": _question(item)}
+    items = visit.memory.review(limit=visit.number("limit", CARDS), kind=visit.given.get("kind") or None)
+    return {"items": [_question(each) for each in items]}
+
+
+def _question(item: ReviewItem) -> dict[str, Any]:
+    choices = [{"letter": letter, "label": label} for letter, label in item.choices]
+    return {"key": item.key, "kind": item.kind, "text": item.text, "refs": item.refs, "lines": item.lines,
+            "choices": choices}  # fmt: skip
+
+
+def query_of(memory: Memory, given: Mapping[str, str]) -> Query:
+    """The query a form asks: its text, which may hold filters itself, and its fields."""
+    zone, now = memory.settings.zone, memory.clock()
+    query = parse(given.get("q", ""), now=now, zone=zone)
+    fields: dict[str, tuple[str, Callable[[str], Any]]] = {
+        "project": ("projects", lambda text: (text,)), "category": ("any_category", lambda text: (text,)),
+        "tag": ("tags", lambda text: (*query.tags, text.removeprefix("#"))), "agent": ("by", str),
+        "from": ("created_from", lambda text: day(text, "from", zone, now=now)),
+        "until": ("created_until", lambda text: day(text, "until", zone, 1, now)),
+    }  # fmt: skip
+    more = {name: read(given[field]) for field, (name, read) in fields.items() if given.get(field)}
+    return query.replace(**more, archived=None if given.get("archive") else False)
+
+
+def find(memory: Memory, given: Mapping[str, str], limit: int, offset: int) -> Hits:
+    """The hits of a form, explained."""
+    return memory.search(query_of(memory, given), limit=limit, offset=offset, explain=True)
+
+
+def search(visit: Visit) -> Response:
+    memory, given = visit.memory, dict(visit.given)
+    offset = visit.number("offset", 0)
+    hits = find(memory, given, HITS, offset)
+    values: dict[str, Any] = {
+        "hits": hits, "rows": [_shown(hit) for hit in hits], "given": given,
+        "offset": offset, "next": offset + HITS if hits.is_lower_bound or offset + len(hits) < hits.total else 0,
+        "plain": not given.get("q", "").strip(),
+    }  # fmt: skip
+    if visit.is_live:
+        return visit.html("hits.html", **values)
+    lately = {change.agent for change in memory.log(limit=500) if change.agent}
+    return visit.html(
+        "search.html", projects=[each.name for each in memory.projects], categories=CATEGORIES,
+        tags=[each.partition("\t")[0] for each in offers(memory.settings, "tag")],
+        agents=["owner", *sorted(lately), "import", "web", "file"], **values,
+    )  # fmt: skip
+
+
+def search_json(visit: Visit) -> dict[str, Any]:
+    limit = min(visit.number("limit", HITS), MOST_HITS)
+    hits = find(visit.memory, visit.given, limit, visit.number("offset", 0))
+    keys = ("id", "title", "project", "path", "source", "category")
+    rows = [
+        {key: getattr(hit.note, key) for key in keys}
+        | {"passage": hit.passage, "line": hit.line, "date": hit.note.date or hit.note.created,
+           "tags": list(hit.note.tags), "score": round(hit.score, 4), "shares": hit.shares, "why": hit.why}
+        for hit in hits
+    ]  # fmt: skip
+    return {"total": hits.total, "relaxed": hits.relaxed, "hits": rows, **hits.bound}
+
+
+def _shown(hit: Hit) -> tuple[Any, ...]:
+    """What the page shows of a hit: the hit; its passage in pieces (whether it is a word of the query, text); the
+    shares of its score (name, share, where its bar begins, its width), of which those that add something are side by
+    side, 100 in all; why it was found, without the numbers."""
+    found = {word for why in hit.why if (match := _WORDS.match(why)) for word in match[1].split(", ") if word}
+    pieces = [(False, hit.passage)]
+    if found:
+        words = "|".join(re.escape(each) for each in sorted(found, key=len, reverse=True))
+        parts = re.split(rf"(?i)({words})", hit.passage)
+        pieces = [(bool(number % 2), part) for number, part in enumerate(parts) if part]
+
+    added = sum(each for each in hit.shares.values() if each > 0) or 1.0
+    bars, at = [], 0.0
+    for name, share in sorted(hit.shares.items(), key=lambda each: -each[1]):
+        width = 100 * max(0.0, share) / added
+        if share:
+            bars.append((name.replace("_", " "), share, round(at, 1), round(width, 1)))
+        at += width
+
+    numbers = tuple(f"{name} " for name in hit.shares)
+    return hit, pieces, bars, [each for each in hit.why if not (numbers and each.startswith(numbers))]

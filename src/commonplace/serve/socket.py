@@ -123,11 +123,6 @@ class Protocol:
         return self._memory.as_caller(agent, **by)
 
 
-def too_large() -> bytes:
-    """The reply to a line beyond LIMIT."""
-    return _error(_Refused(_NO_REQUEST, f"request too large (limit {LIMIT} bytes)"), None, False)
-
-
 def _error(error: _Refused, identity: Any, is_rpc: bool) -> bytes:
     """The reply with an error; if its request cannot be identified, the id is 0, in JSON-RPC null."""
     if is_rpc:
@@ -240,7 +235,8 @@ class SocketServer:
                 if not line.strip():
                     return
             except asyncio.LimitOverrunError:
-                writer.write(too_large())
+                refused = _Refused(_NO_REQUEST, f"request too large (limit {LIMIT} bytes)")
+                writer.write(_error(refused, None, False))
                 with suppress(TimeoutError):  # cut off while it sends, it would not come to read its answer
                     async with asyncio.timeout(_REST):
                         while (block := await reader.read(LIMIT)) and b"\n" not in block:

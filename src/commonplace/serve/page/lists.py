@@ -16,7 +16,6 @@ from starlette.responses import Response
 from commonplace.engine import Memory
 from commonplace.engine.completion import offers
 from commonplace.engine.review import ReviewItem
-from commonplace.engine.revisions import Revision
 from commonplace.errors import Ambiguous, CannotUndo, CommonplaceError, NotFound
 from commonplace.index.rows import Hit, Hits
 from commonplace.note.model import CATEGORIES, INBOX, Note
@@ -61,14 +60,10 @@ def undone_in(changes: Iterable[Change]) -> Mapping[int, int]:
 
 def change(visit: Visit) -> Response:
     """One change with its diffs: a page, or for a script the diffs alone."""
-    revisions = _revisions(visit, _DIFFS + 1)
+    revisions = visit.memory.revisions(visit.number("change", 0), limit=_DIFFS + 1)
     shown = [(each, diff(each.before or "", each.after or "")) for each in revisions[:_DIFFS]]
     return visit.html("diffs.html" if visit.is_live else "change.html", revisions=shown,
                       has_more=len(revisions) > _DIFFS, number=visit.number("change", 0))  # fmt: skip
-
-
-def _revisions(visit: Visit, limit: int) -> list[Revision]:
-    return visit.memory.revisions(visit.number("change", 0), limit=limit)
 
 
 def _take_back(visit: Visit) -> Change:
@@ -97,7 +92,7 @@ def changes_json(visit: Visit) -> dict[str, Any]:
 
 
 def change_json(visit: Visit) -> dict[str, Any]:
-    revisions = _revisions(visit, visit.number("limit", 100))
+    revisions = visit.memory.revisions(visit.number("change", 0), limit=visit.number("limit", 100))
     files = [{"do": each.touched.do, "project": each.touched.project, "path": each.touched.path, "to": each.touched.to,
               "before": each.before, "after": each.after} for each in revisions]  # fmt: skip
     return {"files": files} | (_change_row(revisions[0].change) if revisions else {})

@@ -42,7 +42,6 @@ _LOOK_AFTER = 1.0
 """Seconds an answer about the memory is good for: whoever asks more often gets it again."""
 _PATIENCE = 2.0
 """Seconds the memory is waited for; one that takes longer is not ready."""
-_VERSION = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class RequestRefused(Exception):
@@ -236,7 +235,7 @@ def health_routes(
             "notes": ("Notes of the home.", now and now.notes),
             "connections": ("Open connections.", now and now.connections),
         }
-        return PlainTextResponse(metrics.text(gauges), media_type=_VERSION)
+        return PlainTextResponse(metrics.text(gauges), media_type="text/plain; version=0.0.4; charset=utf-8")
 
     every = {"/healthz": alive, "/readyz": ready, "/metrics": numbers}
     return [Route(path, answer, methods=["GET"]) for path, answer in every.items()]

@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from commonplace.engine import Memory
     from commonplace.faces.tool import Registry
 
-Method = Callable[["Memory", dict[str, Any]], Any]
-Methods = Mapping[str, Method]
+Methods = Mapping[str, Callable[["Memory", dict[str, Any]], Any]]
 """What the socket answers besides tools: functions of the caller's memory and the request's `params`, by method."""
 
 LIMIT = 1 << 20

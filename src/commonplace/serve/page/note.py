@@ -33,7 +33,7 @@ def find(visit: Visit) -> Response:
 
 
 def _place(visit: Visit) -> tuple[str, str]:
-    return visit.place["project"], visit.place["path"]
+    return visit.request.path_params["project"], visit.request.path_params["path"]
 
 
 def show(visit: Visit) -> Response:

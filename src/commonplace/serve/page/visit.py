@@ -62,18 +62,13 @@ HEADERS = {
 
 @dataclass
 class Visit:
-    """What a view is told: `memory` as the caller uses it, `given` of the form, or else of the query, and the rest of
-    the address in `place`. `csrf` is empty for a caller with a token."""
+    """What a view is told: `memory` as the caller uses it, `given` of the form, or else of the query. `csrf` is empty
+    for a caller with a token."""
 
     request: Request
     memory: Memory
     given: Mapping[str, str] = field(default_factory=dict)
     csrf: str = ""
-
-    @property
-    def place(self) -> Mapping[str, str]:
-        """What stands in the address, by the names in the route's path."""
-        return self.request.path_params
 
     @property
     def is_post(self) -> bool:
@@ -86,7 +81,7 @@ class Visit:
 
     def number(self, name: str, default: int) -> int:
         """A whole number that was given, or stands in the address. Raises InvalidInput."""
-        text = self.place.get(name) or self.given.get(name) or str(default)
+        text = self.request.path_params.get(name) or self.given.get(name) or str(default)
         if not text.isdecimal() or len(text) > 9:
             raise InvalidInput(f'invalid {name} "{text[:50]}": not a number')
         return int(text)

@@ -45,6 +45,8 @@ _TARGET_RULE = (
     "A file ends in .md; each part between `/` is 1 to 100 letters and digits of any script, blanks, `.`, `_`, `-`, "
     "with no blank or `.` first and no `..`. Leave target_file out to have one chosen."
 )
+_NAME_NEEDED = "Give project_name, or the bank's id in bank_id; list shows the banks there are."
+_REPOSITORY_NEEDED = "Give in current_path a folder inside the repository, or the bank's id in bank_id."
 _FAILED = {
     "activate": ("activation_failed", "Failed to activate memory bank"),
     "list": ("list_failed", "Failed to list memory banks"),
@@ -230,19 +232,19 @@ def _chosen(memory: Memory, arguments: Arguments) -> tuple[str, str, Repository 
         name = (arguments.get("project_name") or "").strip()
         if not name:
             needed = "is required for project conversations." if by_alias else "is required to detect a project bank"
-            raise _failed("activate", f"Project name {needed}", code="bank_not_found")
+            raise _failed("activate", f"Project name {needed}", _NAME_NEEDED, "bank_not_found")
         id = banks.project_id(name)
     elif id in banks.AUTO:
         if repository is None:
             told = path or "no current_path was given"
-            raise _failed("activate", f"No Git repository found at: {told}", code="bank_not_found")
+            raise _failed("activate", f"No Git repository found at: {told}", _REPOSITORY_NEEDED, "bank_not_found")
         plain = banks.repository_id(repository.name)
         hashed = banks.suffixed_id(plain, hashlib.sha256(repository.root.encode()).hexdigest()[:_HASH_LENGTH])
         owned = {id: Bank(memory, "code", id).belongs_to(repository) for id in (plain, hashed)}
         unowned = plain if owned[plain] is None else hashed  # never the bank of another repository of that name
         id = next((id for id, is_own in owned.items() if is_own), unowned)
     if not is_bank_id(id):
-        raise _failed("activate", f"Invalid bank id: {id}", _ID_RULE)
+        raise _failed("activate", f"Invalid bank id: {id}", f"{_ID_RULE} Give another in bank_id.")
     return kind, id, repository
 
 

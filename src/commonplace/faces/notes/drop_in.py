@@ -259,7 +259,7 @@ def move_note(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Repl
 def delete_note(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
     info, name = None, args["identifier"]
     if args.get("is_directory"):
-        args["identifier"] = name.strip("/")
+        args["identifier"] = name.strip("/") or name
     else:
         try:
             info = memory.find(name, args["project"])

@@ -10,7 +10,7 @@ from commonplace.faces.arguments import Arguments
 from commonplace.faces.notes.drop_in_replies import either, identity, is_json, json_reply, text_reply
 from commonplace.faces.notes.drop_in_times import Times
 from commonplace.faces.notes.read_tools import search_query
-from commonplace.faces.notes.replies import body_of, day, short
+from commonplace.faces.notes.replies import body_of, day, plural, short
 from commonplace.faces.reply import Reply
 from commonplace.index.rows import Hit, NoteInfo
 from commonplace.note.links import slug
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from commonplace.faces.notes.vault import Vault
 
 _KINDS = {"entity", "observation", "relation"}
+_BATCH = 200  # notes read at a time for a page of their observations and relations
 
 
 def _page(args: Arguments) -> tuple[int, int]:
@@ -63,7 +64,8 @@ def line_range(args: Arguments, note: Note) -> Reply:
     data |= {"end_line": last, "total_lines": len(rows), "has_more": more}
     data |= {"next_start_line": last + 1 if more else None}
     data |= {"next_end_line": min(len(rows), last + last - first + 1) if more else None}
-    return either(args, data, "\n".join(f"{number}: {row}" for number, row in enumerate(wanted, first)))
+    text = "\n".join(f"{number}: {row}" for number, row in enumerate(wanted, first))
+    return either(args, data, text or f"[no line {first}: the note has {plural(len(rows), 'line')}]")
 
 
 def node(kind: str, path: str, title: str | None, permalink: str | None, changed: str | None) -> dict[str, Any]:
@@ -133,21 +135,26 @@ def found(args: Arguments, memory: Memory, vault: Vault, own: Arguments) -> Repl
     given = {"search_type": kind, "query": words}
     query = search_query(memory, {**{k: v for k, v in own.items() if v is not None}, **given}, words)
     whole = types == {"entity"} and not times
-    hits = memory.search(query, limit=size if whole else 200, offset=(page - 1) * size if whole else 0)
+    hits = memory.search(query, limit=size if whole else _BATCH, offset=(page - 1) * size if whole else 0)
     several = own.get("projects") is not None and "project" not in own
     before = {each.name: f"{slug(name)}/" for name, each in vault.projects(memory)} if several else {}
-    rows = []
-    for hit in hits:
-        for row in _result_rows(memory, hit, types, args, query, times):
-            if args.get("compact"):  # without the note's prose, which an observation's title and address have too
-                row = {key: value for key, value in row.items() if key not in ("content", "matched_chunk")}
-                if row["type"] == "observation":
-                    place = before.get(hit.note.project, "") + row["file_path"]
-                    row |= {"title": row["category"], "permalink": place}
-            rows.append(row)
-    total = hits.total if whole else len(rows)
+    rows: list[dict[str, Any]] = []
+    read = 0
+    while True:
+        read += len(hits)
+        for hit in hits:
+            for row in _result_rows(memory, hit, types, args, query, times):
+                if args.get("compact"):  # without the note's prose, which an observation's title and address have too
+                    row = {key: value for key, value in row.items() if key not in ("content", "matched_chunk")}
+                    if row["type"] == "observation":
+                        place = before.get(hit.note.project, "") + row["file_path"]
+                        row |= {"title": row["category"], "permalink": place}
+                rows.append(row)
+        if whole or len(hits) < _BATCH or len(rows) > page * size:
+            break
+        hits = memory.search(query, limit=_BATCH, offset=read)
+    total, is_exact = (hits.total, not hits.is_lower_bound) if whole else (len(rows), len(hits) < _BATCH)
     rows = rows if whole else rows[(page - 1) * size : page * size]
-    is_exact = not (whole and hits.is_lower_bound)
     more = page * size < total or not is_exact
     if is_json(args):
         sums = {"current_page": page, "page_size": size, "total": total, "total_is_exact": is_exact, "has_more": more}
@@ -327,9 +334,8 @@ def recent(vault: Vault, memory: Memory, args: Arguments) -> Reply:
         raise InvalidInput(what)
     if (depth := args.get("depth")) is not None and not 1 <= depth <= 5:
         raise InvalidInput(f"depth must be between 1 and 5, got {depth}")
-    kinds = args.get("type") or []
-    wanted = {str(each).lower() for each in ([kinds] if isinstance(kinds, str) else kinds) if each} or {"entity"}
-    if unknown := wanted - {*_KINDS, ""}:
+    wanted = {each.lower() for each in args.get("type") or () if each} or {"entity"}
+    if unknown := wanted - _KINDS:
         raise InvalidInput(f"Invalid type: {', '.join(unknown)}. Valid types: entity, observation, relation.")
     since, offset = _at_least_a_day(frame), (page - 1) * size
     infos, total, _ = memory.recent(since, projects=(args["project"],), limit=size, offset=offset)

@@ -29,6 +29,7 @@ _EDITED = {
     "insert_before_section": "Inserted content before section '{section}'",
     "insert_after_section": "Inserted content after section '{section}'",
 }
+_ADDED = "Added section '{section}', which was missing, at the end of note"
 _UNNAMED: dict[str, Any] = {"title": None, "permalink": None, "file_path": None}
 
 
@@ -163,7 +164,8 @@ def edited(args: Arguments, memory: Memory, vault: Vault, reply: Reply) -> Reply
     if is_new:
         rows += ["fileCreated: true", f"operation: Created note with {count} lines"]
     else:
-        rows.append("operation: " + _EDITED[operation].format(count=count, section=args.get("section")))
+        done = _ADDED if data.get("section_added") else _EDITED[operation]
+        rows.append("operation: " + done.format(count=count, section=args.get("section")))
     return _in_project(rows + _facts(memory, data)[0], shown, args)
 
 

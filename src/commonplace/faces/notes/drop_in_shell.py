@@ -115,7 +115,7 @@ def _cat(vault: Vault, memory: Memory, args: Arguments) -> Reply:
         shown = _fitting(shown, most * 4)
         last = begin + len(shown) - 1
         data |= {"truncated": True, "continue_line": last + 1}
-        shown.append(f"… [truncated at max_tokens={most}; continue with lines={last + 1}-]")
+        shown.append(f"… [truncated at max_tokens={most}; continue with start_line={last + 1}]")
     place = {"start_line": begin, "end_line": last, "total_lines": len(lines)}
     return data_reply(data | {"content": "\n".join(shown)} | place)
 

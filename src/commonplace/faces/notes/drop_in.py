@@ -19,10 +19,9 @@ from commonplace.faces.notes import drop_in_reading as reading
 from commonplace.faces.notes import drop_in_replies as replies
 from commonplace.faces.notes import drop_in_shell as shell
 from commonplace.faces.notes import drop_in_views as views
-from commonplace.faces.notes.drop_in_replies import either, is_json, json_reply, text_reply
+from commonplace.faces.notes.drop_in_replies import Vault, either, is_json, json_reply, text_reply
 from commonplace.faces.notes.read_tools import has_folder
 from commonplace.faces.notes.replies import project_id
-from commonplace.faces.notes.vault import Vault
 from commonplace.faces.reply import Reply, error_reply
 from commonplace.faces.texts import text_file
 from commonplace.faces.tool import Tool

@@ -27,7 +27,7 @@ from commonplace.query import Query
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
-    from commonplace.faces.notes.vault import Vault
+    from commonplace.faces.notes.drop_in_replies import Vault
 
 _DEEPEST, _MOST_ROWS, _MOST_LINES = 10, 200, 100
 _WORD = re.compile(r"([\w.-]+)\s+(in|has|between)\s+(.+)", re.ASCII)

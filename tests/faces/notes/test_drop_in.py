@@ -566,3 +566,16 @@ def test_replies_say_what_happened_and_what_was_given(program: Program) -> None:
     assert "`type`" in program.fails("recent_activity", type=5)
     asked = {"title": "Z", "content": "x", "directory": "", "overwrite": True, "expected_checksum": "12345678"}
     assert '"Z.md"' in program.fails("write_note", **asked)
+
+
+def test_the_next_page_of_a_folder_with_long_names_begins_where_the_last_ended(program: Program) -> None:
+    names = {f"{n:03} {'long name ' * 18}" for n in range(90)}
+    program.memory.write_many([Draft("x", project=MAIN, title=each, folder="many") for each in names])
+    asked, seen = {"dir_name": "many", "page": 1, "page_size": 90}, 0
+    while True:
+        data = program.data("list_directory", **asked)
+        seen += len(data["nodes"])
+        if not data["has_more"]:
+            break
+        asked |= {"page": data["page"] + 1, "page_size": data["page_size"]}
+    assert (seen, data["total"]) == (90, 90)

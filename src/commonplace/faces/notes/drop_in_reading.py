@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from commonplace.errors import InvalidInput, NotFound, OutsideError
 from commonplace.faces.arguments import Arguments
-from commonplace.faces.notes.drop_in_replies import either, identity, is_json, json_reply, text_reply
+from commonplace.faces.notes.drop_in_replies import bounded, either, identity, is_json, json_reply, paged, text_reply
 from commonplace.faces.notes.read_tools import search_query
 from commonplace.faces.notes.replies import body_of, day, plural, short
 from commonplace.faces.reply import Reply
@@ -32,11 +32,6 @@ _RANGE = re.compile(r"([\[(])\s*([^,]*?)\s*,\s*([^,]*?)\s*([\])])")
 Span = tuple[datetime, bool, datetime, bool]
 """From when, whether that moment belongs to it, until when, whether that does."""
 _BATCH = 200  # notes read at a time for a page of their observations and relations
-
-
-def _page(args: Arguments) -> tuple[int, int]:
-    return (1 if args.get("page") is None else args["page"],
-            10 if args.get("page_size") is None else args["page_size"])  # fmt: skip
 
 
 def missing_note(args: Arguments, memory: Memory, shown: str) -> Reply:
@@ -69,10 +64,16 @@ def line_range(args: Arguments, note: Note) -> Reply:
     rows = rows[:-1] if rows[-1] == "" else rows
     last = min(args.get("end_line") or len(rows), len(rows))
     wanted, more = rows[first - 1 : last], last < len(rows)
-    data = identity(note) | {"content": "\n".join(wanted), "frontmatter": note.header, "start_line": first}
-    data |= {"end_line": last, "total_lines": len(rows), "has_more": more}
-    data |= {"next_start_line": last + 1 if more else None}
-    data |= {"next_end_line": min(len(rows), last + last - first + 1) if more else None}
+    data = identity(note) | {
+        "content": "\n".join(wanted),
+        "frontmatter": note.header,
+        "start_line": first,
+        "end_line": last,
+        "total_lines": len(rows),
+        "has_more": more,
+        "next_start_line": last + 1 if more else None,
+        "next_end_line": min(len(rows), last + last - first + 1) if more else None,
+    }
     text = "\n".join(f"{number}: {row}" for number, row in enumerate(wanted, first))
     return either(args, data, text or f"[no line {first}: the note has {plural(len(rows), 'line')}]")
 
@@ -95,12 +96,13 @@ def check_inside(address: str) -> None:
 def directory(args: Arguments, memory: Memory, reply: Reply) -> Reply:
     """The reply to list_directory, from our own."""
     data, name, glob = reply.data or {}, args.get("dir_name") or "/", args.get("file_name_glob")
-    depth, page, size = args.get("depth") or 1, args.get("page") or 1, args.get("page_size") or 50
     if reply.is_error and data.get("code") != "not_found":
         return text_reply(reply.text, True)
-    found = [[each.get(key) for key in ("kind", "path", "title", "permalink", "changed")]
-             for each in data.get("entries", ())]  # fmt: skip
-    nodes, total, more = [node(*each) for each in found], data.get("total", 0), data.get("more", False)
+    depth, total, more = args.get("depth") or 1, data.get("total", 0), data.get("more", False)
+    # Long names make a shorter page, which the next one begins after.
+    page, size = data.get("page") or args.get("page") or 1, data.get("page_size") or args.get("page_size") or 50
+    keys = ("kind", "path", "title", "permalink", "changed")
+    nodes = [node(*map(each.get, keys)) for each in data.get("entries", ())]
     if is_json(args):
         return json_reply({"nodes": nodes, "page": page, "page_size": size, "total": total, "has_more": more})
     if not total:
@@ -128,9 +130,7 @@ def directory(args: Arguments, memory: Memory, reply: Reply) -> Reply:
 
 def found(args: Arguments, memory: Memory, vault: Vault, own: Arguments) -> Reply:
     """The reply to search_notes: notes, or with `entity_types` the observations and relations of those that match."""
-    page, size = _page(args)
-    if page < 1 or size < 1:
-        raise InvalidInput(f"page and page_size must be >= 1, got {page} and {size}")
+    page, size = paged(args)
     times = Times.of(args)
     words = (own.get("query") or "").strip()
     facts_only = args.get("categories") or times
@@ -248,12 +248,8 @@ def context(vault: Vault, memory: Memory, args: Arguments) -> Reply:
     """The reply to build_context; without `output_format` it is JSON there."""
     _check_url(args["url"])
     shown = vault.shown(args["project"])
-    (page, size), depth = _page(args), args.get("depth") or 1
-    most = 10 if args.get("max_related") is None else args["max_related"]
-    limits = (("page", page, 1, 10**9), ("page_size", size, 1, 50), ("max_related", most, 0, 100))
-    for name, value, least, greatest in (*limits, ("depth", depth, 1, 5)):
-        if not least <= value <= greatest:
-            raise InvalidInput(f"{name} must be between {least} and {greatest}, got {value}.")
+    (page, size), depth = paged(args, 10, 50), max(bounded(args, "depth", 1, 5, least=0), 1)
+    most = bounded(args, "max_related", 10, 100, least=0)
     url, frame = args["url"].strip(), args.get("timeframe")
     since = memory.since(_at_least_a_day(frame)) if frame else None
     if "*" in url:
@@ -337,12 +333,8 @@ def _at_least_a_day(frame: str) -> str:
 def recent(vault: Vault, memory: Memory, args: Arguments) -> Reply:
     """The reply to recent_activity."""
     shown = vault.shown(args["project"])
-    frame, (page, size) = args.get("timeframe") or "7d", _page(args)
-    if page < 1 or size < 1 or size > 100:
-        what = f"page must be >= 1, got {page}" if page < 1 else f"page_size must be between 1 and 100, got {size}"
-        raise InvalidInput(what)
-    if (depth := args.get("depth")) is not None and not 1 <= depth <= 5:
-        raise InvalidInput(f"depth must be between 1 and 5, got {depth}")
+    frame, (page, size) = args.get("timeframe") or "7d", paged(args, 10, 100)
+    bounded(args, "depth", 1, 5)
     wanted = {each.lower() for each in args.get("type") or () if each} or {"entity"}
     if unknown := wanted - _KINDS:
         raise InvalidInput(f"Invalid type: {', '.join(unknown)}. Valid types: entity, observation, relation.")

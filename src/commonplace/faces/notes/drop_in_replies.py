@@ -120,6 +120,21 @@ def data_reply(data: dict[str, Any]) -> Reply:
     return Reply(compact(data), data)
 
 
+def bounded(args: Arguments, name: str, default: int, most: int = 10**9, least: int = 1) -> int:
+    """The whole number `args[name]`. Raises InvalidInput outside of `least` to `most`."""
+    value: int = default if args.get(name) is None else args[name]
+    if value < least:
+        raise InvalidInput(f"{name} must be >= {least}, got {value}")
+    if value > most:
+        raise InvalidInput(f"{name} must be <= {most}, got {value}")
+    return value
+
+
+def paged(args: Arguments, size: int = 10, most: int = 10**9) -> tuple[int, int]:
+    """The page asked for and its size. Raises InvalidInput below 1 or above `most`."""
+    return bounded(args, "page", 1), bounded(args, "page_size", size, most)
+
+
 def is_json(args: Arguments) -> bool:
     """Whether the caller asked for JSON."""
     return args.get("output_format") == "json"

@@ -289,8 +289,12 @@ class Registry:
         """Run tool `name` for the caller `memory` is bound to. Errors of our tree become error replies. Raises KeyError
         when there is no such tool."""
         tool = self.tools[name]
-        given = {} if arguments is None else arguments
-        return self.hooks.call(memory.agent, name, given, lambda given: self._advised(self._run(memory, tool, given)))
+
+        def run(given: Any) -> Reply:
+            reply = self._run(memory, tool, given)
+            return self._advised(reply) if reply.is_error else reply
+
+        return self.hooks.call(memory.agent, name, {} if arguments is None else arguments, run)
 
     def refusal(self, name: str, error: CommonplaceError) -> Reply:
         """The reply of tool `name` when its call could not even begin, in the form of its contract."""
@@ -298,8 +302,8 @@ class Registry:
         return error_reply(error) if tool is None or tool.contract == "notes" else plain_error_reply(error)
 
     def _advised(self, reply: Reply) -> Reply:
-        """The reply; an error's advice to use a tool that is not served is reworded by texts/advice.json."""
-        for sentence, instead in _advice().items() if reply.is_error else ():
+        """The error reply; its advice to use a tool that is not served is reworded by texts/advice.json."""
+        for sentence, instead in _advice().items():
             if sentence in reply.text and not self.tools.keys() >= set(_TOOL.findall(sentence)):
                 reply.text = reply.text.replace(sentence, instead)
                 if reply.data and "error" in reply.data:

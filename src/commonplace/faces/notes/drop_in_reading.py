@@ -402,7 +402,10 @@ class Times:
                 span = _span(between or f"[{since},)")
             except InvalidInput:
                 continue
-            if self.kind in (None, kind) and (self.span is None or _meet(self.span, span)):
+            wanted = self.span or span
+            begin, end = max(wanted[:2], span[:2]), min(wanted[2:], span[2:])
+            is_met = begin[0] < end[0] or (begin[0] == end[0] and begin[1] and end[1])
+            if self.kind in (None, kind) and (self.span is None or is_met):
                 during = _shown_span(span, between or since)
                 found.append({"kind": kind, "valid_during": during, "source_text": mark[0].strip()})
         return found
@@ -440,8 +443,3 @@ def _shown_span(span: Span, written: str) -> dict[str, Any]:
     found: dict[str, Any] = {"axis": "instant" if is_instant else "date", "literal": literal}
     found |= {name: value for name, value in (("lower", lower), ("upper", upper)) if value}
     return found | {"lower_inclusive": holds_begin, "upper_inclusive": holds_end, "is_empty": False}
-
-
-def _meet(one: Span, other: Span) -> bool:
-    (begin, holds_begin), (end, holds_end) = max(one[:2], other[:2]), min(one[2:], other[2:])
-    return begin < end or (begin == end and holds_begin and holds_end)

@@ -56,7 +56,7 @@ PACKAGES = {
     "sentence_transformers": {"index/vectors"}, "fastembed": {"index/vectors"},
     "psycopg": {"store/postgres"}, "langgraph": {"clients"}, "google": {"clients"}, "agents": {"clients"},
 }  # fmt: skip
-BROAD_EXCEPT = {"faces/hooks.py", "serve", "cli", "jobs/job.py"}
+BROAD_EXCEPT = {"faces/tool.py", "serve", "cli", "jobs/job.py"}
 ENGINE_ONLY = re.compile(r"\b(?:memory|session|self\.memory|self\._memory)\.(?:engine|index|change)\b")
 
 

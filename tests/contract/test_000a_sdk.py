@@ -171,6 +171,9 @@ def test_a_folder_of_its_own_for_each_user_is_all_of_memories_to_them(tmp_path, 
     for bad in TABLES["outside"]:
         with pytest.raises(ToolError):
             call("ann", **bad)
+    below = {"command": "create", "path": "/memories/notes/me.md/x.md", "file_text": "x"}
+    with pytest.raises(ToolError, match="is not a directory"):
+        call("ann", **below)
     assert shape(home / "memories") == before
     assert "bobs" not in call("ann", "view", path="/memories")
     cleared = tools["ann"].clear_all_memory()

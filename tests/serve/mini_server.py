@@ -10,8 +10,7 @@ import subprocess
 import sys
 
 from commonplace.errors import ConfigError, InvalidInput, NotFound
-from commonplace.faces.hooks import Hooks
-from commonplace.faces.tool import Prompt, Registry, Reply, Template, Tool, Toolset
+from commonplace.faces.tool import Hooks, Prompt, Registry, Reply, Template, Tool, Toolset
 from commonplace.serve.stdio import run_stdio
 
 NOISE = "noise that is no protocol"

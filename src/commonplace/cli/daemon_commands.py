@@ -87,7 +87,7 @@ def serve(
         place.check()
     _log_to(log)
     from commonplace.faces import ALL, DEFAULT_TOOLSETS, registry
-    from commonplace.faces.hooks import Hooks
+    from commonplace.faces.tool import Hooks
 
     chosen = tuple(split_list(tools))
     names = chosen or (("agent", *DEFAULT_TOOLSETS) if place else ("agent",))

@@ -227,8 +227,7 @@ def _plan(memory: Memory, kind: str, place: Path, project: str, *, skip_bad: boo
         return moving.plan_mirror(memory, place)
     if kind == "basic-memory":
         return moving.plan_vault(memory, place, project)
-    from commonplace.faces.bank.bank import is_bank_id, repository_id
-    from commonplace.faces.bank.repository import find_repository
+    from commonplace.faces.bank.bank import find_repository, is_bank_id, repository_id
 
     def named(folder: Path) -> tuple[str, str]:
         """A plain folder of Markdown files, such as a repository's `memory-bank/`, is the bank of its repository, else

@@ -21,7 +21,7 @@ from commonplace.note.model import BUILT_IN_PROJECTS
 
 if TYPE_CHECKING:
     from commonplace.faces.kv import JsonFolder
-    from commonplace.faces.notes.vault import Vault
+    from commonplace.faces.notes.drop_in_replies import Vault
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ _OPTIONS = ("kebab_filenames", "write_note_overwrite_default", "update_permalink
 def _basic_memory(environ: Mapping[str, str]) -> Preset:
     """The projects of an installed Basic Memory, its options and environment; its configuration is read, never
     written. Without one the vault it would use by itself, if that is there."""
-    from commonplace.faces.notes.vault import Vault
+    from commonplace.faces.notes.drop_in_replies import Vault
 
     settings = _basic_memory_config(environ)
     listed = settings.get("projects", {})

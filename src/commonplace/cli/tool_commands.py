@@ -75,7 +75,7 @@ def mcp(call: Invocation, *, tools: Text, as_: Text, project: Text, graph_file: 
 
         wanted = {"tools": chosen.tools, "like": chosen.like, "name": chosen.name, "agent": agent}
         pass_on(settings, wanted)
-    from commonplace.faces.hooks import Hooks
+    from commonplace.faces.tool import Hooks
     from commonplace.serve.stdio import run_stdio
 
     if settings.bank_debug:
@@ -122,7 +122,7 @@ def call(run: Invocation, tool: str, given: str = "{}", *, tools: Text) -> int:
     JSON is an object; `-` reads it from stdin.
     """
     from commonplace.faces import TOOLS, TOOLSETS, expand, registry
-    from commonplace.faces.hooks import Hooks
+    from commonplace.faces.tool import Hooks
 
     settings = run.settings
     names = expand(split_list(tools) or TOOLSETS)

@@ -36,7 +36,6 @@ from commonplace.errors import (
     Locked,
     NotFound,
     OutsideError,
-    ProjectNotFound,
     SectionError,
 )
 from commonplace.index.rows import NoteInfo
@@ -226,7 +225,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         path, info, file = self._existing(project, path, names_itself="permalink" in draft.metadata)
         if checksum is not None:
             if info is None or file is None:
-                raise NotFound(f"{project}/{path}", project)
+                raise NotFound(path, project)
             check_etag(info, file, checksum)
         if info is not None and not overwrite:
             raise Exists(info.path, info.permalink)
@@ -338,7 +337,10 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         if slash and first.lower() in known and (project is None or known[first.lower()] == name):
             name, path = known[first.lower()], rest
         elif slash and identifier.startswith(links.SCHEME) and self.engine.store(name).place(first).kind != "folder":
-            raise ProjectNotFound(first, sorted(self.engine.stores))  # an address, so no new folder is meant
+            store = self.engine.store(first)  # an address, so no new folder is meant
+            if project is not None:
+                raise InvalidInput(f"{identifier} names project {store.name}, the call {name}. Name one of them.")
+            name, path = store.name, rest
         folder, _, title = path.rpartition("/")
         title = title.removesuffix(".md") if title.lower().endswith(".md") else title
         if title.startswith("."):

@@ -209,7 +209,9 @@ def new_scope(session: HomeSession, data: bytes, old: bytes | None = None, *, id
     """
     scope = scope_of(data)
     if not session.sees(scope):
-        raise InvalidInput(f'invalid scope "{scope}"')
+        raise InvalidInput(
+            f'invalid scope "{scope}"', f"You could not see the note. Use global or agent:{session.agent}."
+        )
     if session.agent is not None:
         _check_header(data, old, identity)
     before = scope_of(old) if old is not None else GLOBAL

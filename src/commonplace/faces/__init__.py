@@ -13,9 +13,8 @@ if TYPE_CHECKING:
     from commonplace.engine import Memory
     from commonplace.engine.entries import Entries
     from commonplace.engine.graph_verbs import Graph
-    from commonplace.faces.hooks import Hooks
-    from commonplace.faces.notes.vault import Vault
-    from commonplace.faces.tool import Registry
+    from commonplace.faces.notes.drop_in_replies import Vault
+    from commonplace.faces.tool import Hooks, Registry
 
 TOOLS = {
     "memory": "memory",

@@ -270,6 +270,10 @@ def _worded(path: str, what: str = "changed", own: dict[type[CommonplaceError], 
     except (CountMismatch, LineOutOfRange):
         raise
     except CommonplaceError as error:
+        from commonplace.engine.plain_files import NotADirectory  # with the engine, as in `_files`
+
+        if isinstance(error, NotADirectory):
+            raise InvalidInput(f"Invalid path: a part of {path} is not a directory.") from None
         if isinstance(error, errors.StorageError) and error.reason in NAME_REASONS:
             raise InvalidInput(f"Invalid path: {error.reason}: {path[:60]}{'…' * (len(path) > 60)}") from None
         if text := next((text for kind, text in (own or {}).items() if isinstance(error, kind)), None):

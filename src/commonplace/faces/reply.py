@@ -31,6 +31,7 @@ def error_reply(error: CommonplaceError) -> Reply:
     """The reply for an error of our tree: contract 000b, 8."""
     reply = refused(flat(str(error)), error.code)
     assert reply.data is not None
+    reply.hint = flat(error.hint)
     reply.data |= {key: getattr(error, key) for key in ("suggestions", "candidates") if hasattr(error, key)}
     return reply
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.faces.bank.repository import find_repository
+from commonplace.faces.bank.bank import find_repository
 
 
 def lay(root: Path, files: dict[str, str]) -> Path:

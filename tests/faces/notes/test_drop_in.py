@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from commonplace import Draft
 from commonplace.cli.presets import preset
 from commonplace.config import load
 from commonplace.engine import open_memory
@@ -539,3 +540,42 @@ def test_a_total_that_is_not_exact_says_so(program: Program, monkeypatch: pytest
     for page_size, total, is_exact in ((2, 2, False), (4, 4, True)):
         found = program.data("search_notes", query="herons", page_size=page_size)
         assert (found["total"], found["total_is_exact"], found["has_more"]) == (total, is_exact, not is_exact)
+
+
+def test_a_search_for_observations_counts_and_pages_through_all_of_them(program: Program) -> None:
+    drafts = [Draft(f"- [idea] widget {n}", project=MAIN, title=f"N {n}") for n in range(230)]
+    program.memory.write_many(drafts)
+    asked = {"query": "widget", "entity_types": ["observation"], "page_size": 100}
+    pages = [program.data("search_notes", **asked, page=page) for page in (1, 2, 3)]
+    assert [len(each["results"]) for each in pages] == [100, 100, 30]
+    assert [(each["total_is_exact"], each["has_more"]) for each in pages] == [
+        (False, True),
+        (True, True),
+        (True, False),
+    ]
+    assert len({row["permalink"] for each in pages for row in each["results"]}) == pages[-1]["total"] == 230
+
+
+def test_replies_say_what_happened_and_what_was_given(program: Program) -> None:
+    program.text("write_note", title="A", content="one", directory="")
+    text = program.text("edit_note", identifier="A", operation="replace_section", section="New", content="x")
+    assert "operation: Added section 'New', which was missing" in text
+    assert program.text("read_note", identifier="A", start_line=99).startswith("[no line 99: the note has ")
+    assert "start_line=" in program.text("cat", identifier="main/A", max_tokens=1)
+    assert 'got "/"' in program.fails("delete_note", identifier="/", is_directory=True)
+    assert "`type`" in program.fails("recent_activity", type=5)
+    asked = {"title": "Z", "content": "x", "directory": "", "overwrite": True, "expected_checksum": "12345678"}
+    assert '"Z.md"' in program.fails("write_note", **asked)
+
+
+def test_the_next_page_of_a_folder_with_long_names_begins_where_the_last_ended(program: Program) -> None:
+    names = {f"{n:03} {'long name ' * 18}" for n in range(90)}
+    program.memory.write_many([Draft("x", project=MAIN, title=each, folder="many") for each in names])
+    asked, seen = {"dir_name": "many", "page": 1, "page_size": 90}, 0
+    while True:
+        data = program.data("list_directory", **asked)
+        seen += len(data["nodes"])
+        if not data["has_more"]:
+            break
+        asked |= {"page": data["page"] + 1, "page_size": data["page_size"]}
+    assert (seen, data["total"]) == (90, 90)

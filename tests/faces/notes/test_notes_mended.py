@@ -86,3 +86,20 @@ def test_context_shows_the_text_within_its_budget_and_a_passage_of_each_neighbou
     assert (len(result["content"]), result["truncated"]) == (82, True)
     assert "depth 1, via see: the leaf says this" in reply.text
     assert face.data("build_context", url="Hub")["results"][0]["truncated"] is False
+
+
+def test_refusals_of_a_new_revision_address_and_scope_say_how_to_go_on(face, tmp_path):
+    text = face.refused(
+        "write_note", "not_found", title="New", content="x", overwrite=True, expected_checksum="12345678"
+    )
+    assert text.startswith('Note not found in notes: "New.md"')
+    assert text.endswith("Leave expected_checksum out to create it.")
+    missing = {"identifier": "memory://nowhere/x", "operation": "append", "content": "y"}
+    text = face.refused("edit_note", "project_not_found", **missing)
+    assert "Projects: banks, categories, graph, kv, memories, notes." in text
+    text = face.refused("edit_note", "invalid", **missing | {"identifier": "memory://kv/x"}, project="notes")
+    assert text == "memory://kv/x names project kv, the call notes. Name one of them."
+    assert "max_tokens" in face.refused("build_context", "invalid", url="A", max_tokens=-1)
+    of_another = {"title": "B", "content": "x", "metadata": {"scope": "agent:b"}}
+    reply = face.as_agent("a").call("write_note", **of_another)
+    assert (reply.text, "Use global or agent:a." in reply.hint) == ('invalid scope "agent:b"', True)

@@ -21,6 +21,6 @@ def toolset() -> Toolset:
 
 
 def _run(name: str, memory: Memory, arguments: Arguments) -> Reply:
-    from commonplace.faces.agent.tools import answer  # needs the engine, which the handshake does not
+    from commonplace.faces.agent.session import answer  # needs the engine, which the handshake does not
 
     return answer(name, memory, arguments)

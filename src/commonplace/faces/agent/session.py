@@ -1,27 +1,35 @@
-"""A session: a batch of tool calls by one caller, with a context, hooks and events; and what a call answers as
-clients of the agent tools and of the socket see it (contract 001, 13 and 14)."""
+"""The seven agent tools, and a session: a batch of tool calls by one caller, with a context, hooks and events; and what
+a call answers as clients of these tools and of the socket see it (contract 001, 13 and 14)."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from commonplace.errors import InvalidInput
+from commonplace.clock import stamp
+from commonplace.engine import memory_rows
+from commonplace.errors import Ambiguous, InvalidInput, NotFound
 from commonplace.faces import registry as registry_of
-from commonplace.faces.hooks import Hooks, Subscription
+from commonplace.faces.arguments import Arguments
 from commonplace.faces.reply import Reply, refused
+from commonplace.faces.tool import Hooks, Registry, Subscription
+from commonplace.note.model import CATEGORY_PROJECT, Draft
+from commonplace.query import day, memory_query
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
-    from commonplace.faces.tool import Registry
     from commonplace.index.rows import NoteInfo
+    from commonplace.query import Query
 
 _META_PREFIX = "commonplace/"
 _SOFT_CODES = ("invalid", "timeframe")
 _FIRST = 50  # hits looked at for a context before all of them are
+_PREVIEW = 120
+_MOST = 1_000_000_000
+_GIVEN = ("category", "scope", "tags", "source", "valid_from", "valid_until")
 
 
 @dataclass(slots=True)
@@ -56,8 +64,6 @@ class Session:
         for the question `query` instead, as `Memory.context_for` gives it, of so many tokens at most. Empty when
         nothing is found. Returns it.
         """
-        from commonplace.engine.memory_rows import content_of
-
         memory, room = self.memory, self.memory.settings.context_chars
         if max_tokens is not None:
             self.context = memory.context_for(query, max_tokens=max_tokens)
@@ -77,7 +83,7 @@ class Session:
                 break
             if not memory.is_held_back(note):
                 mark = f"[{marks[note.row]}] " if note.row in marks else ""
-                text += ("\n" if text else "") + mark + content_of(memory, note)
+                text += ("\n" if text else "") + mark + memory_rows.content_of(memory, note)
                 shown.append(note)
         memory.note_use(shown)
         self.context = text[:room]
@@ -192,3 +198,88 @@ def tool_list(registry: Registry) -> list[dict[str, Any]]:
         shown = {"properties": tool.schema.get("properties", {}), "required": list(tool.schema.get("required", ()))}
         listed.append({"name": tool.name, "description": tool.description, "schema": {"type": "object", **shown}})
     return listed
+
+
+def answer(tool: str, memory: Memory, arguments: Arguments) -> Reply:
+    """The reply of `tool` to arguments of the right types. Raises InvalidInput for values that are wrong."""
+    try:
+        return _TOOLS[tool](memory, arguments)
+    except (NotFound, Ambiguous) as error:
+        return refused(memory_rows.complaint(error), error.code)
+
+
+def _success(value: Any, **metadata: Any) -> Reply:
+    """The reply with `value` as JSON without blanks, keys sorted, non-ASCII as it is; a text stands for itself."""
+    if not isinstance(value, str):
+        value = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return Reply(value, meta={f"commonplace/{key}": each for key, each in metadata.items()} or None)
+
+
+def _write(memory: Memory, arguments: Arguments) -> Reply:
+    if not arguments["content"].strip():
+        raise InvalidInput("content is required")
+    given = {name: arguments[name] for name in _GIVEN if name in arguments}
+    old = [memory.memory_id(each).id for each in arguments.get("supersedes", [])]
+    note = memory.write(Draft(arguments["content"], project=CATEGORY_PROJECT, supersedes=old, **given))
+    expires = stamp(note.expires) if note.expires else ""
+    return _success({"id": note.id, "phase": note.phase, "scope": note.scope, "expires": expires}, id=note.id)
+
+
+def _read(memory: Memory, arguments: Arguments) -> Reply:
+    info = memory.memory_id(arguments["id"])
+    if "as_of" in arguments:
+        info = memory.version_at(info, memory.as_of(arguments["as_of"]))
+    return _success(memory_rows.read_record(memory, info), provenance=info.provenance.row())
+
+
+def _delete(memory: Memory, arguments: Arguments) -> Reply:
+    info = memory.memory_id(arguments["id"])
+    memory.delete(info)
+    return _success(f"memory {info.id} deleted")
+
+
+def _list(memory: Memory, arguments: Arguments) -> Reply:
+    infos, _ = memory.list(_query(memory, arguments), limit=min(arguments["limit"], _MOST), order="created")
+    return _success(memory_rows.records(memory, infos), count=len(infos))
+
+
+def _search(memory: Memory, arguments: Arguments) -> Reply:
+    zone, now = memory.settings.zone, memory.clock()
+    wanted = _query(memory, arguments).replace(
+        created_from=day(arguments.get("from"), "from", zone, now=now),
+        created_until=day(arguments.get("to"), "to", zone, 1, now),
+    )
+    infos, _ = memory.list(wanted.replace(contains=arguments["query"] or None), limit=0, order="created")
+    return _success(memory_rows.records(memory, infos), count=len(infos))
+
+
+def _tag(memory: Memory, arguments: Arguments) -> Reply:
+    add, remove = arguments.get("add", []), arguments.get("remove", [])
+    note = memory.tag(memory.memory_id(arguments["id"]), add, remove)
+    return _success({"id": note.id, "tags": sorted(note.tags)})
+
+
+def _smart_search(memory: Memory, arguments: Arguments) -> Reply:
+    query = arguments["query"]
+    found = memory.smart_search(query, min(arguments["top"], _MOST), _query(memory, arguments))
+    results, marks = [], memory.validity_marks([each.note for each in found.best])
+    for each in found.best:
+        content, info = memory_rows.content_of(memory, each.note), each.note
+        hit = {name: getattr(info, name) for name in ("id", "phase", "category", "scope", "source")}
+        hit |= {"content": content, "tags": list(info.tags), "score": each.score, "matched_tokens": each.matched}
+        hit["preview"] = content if len(content) <= _PREVIEW else content[:_PREVIEW] + "..."
+        hit |= {"validity": marks[info.row]} if info.row in marks else {}
+        hit |= {"suspicious": list(info.suspicious)} if info.suspicious else {}
+        results.append(hit)
+    counts = {"returned": len(results), "tokens": found.tokens, "total_scored": found.total}
+    return _success({"query": query, "results": results, **counts}, count=len(results))
+
+
+def _query(memory: Memory, arguments: Arguments) -> Query:
+    filters = {name: arguments.get(name) for name in ("phase", "category", "scope", "source")}
+    as_of = memory.as_of(arguments["as_of"]) if "as_of" in arguments else None
+    return memory_query(**filters, tags=arguments.get("tags", ())).replace(as_of=as_of)
+
+
+_RUNS = (_write, _read, _delete, _list, _search, _tag, _smart_search)
+_TOOLS: dict[str, Callable[[Memory, Arguments], Reply]] = {f"memory{run.__name__}": run for run in _RUNS}

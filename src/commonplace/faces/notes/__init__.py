@@ -6,13 +6,12 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from commonplace.faces.notes import prompts, read_tools, write_tools
-from commonplace.faces.notes.replies import answering
+from commonplace.faces.notes import read_tools, replies, write_tools
 from commonplace.faces.texts import text_file
 from commonplace.faces.tool import Run, Toolset, declared
 
 if TYPE_CHECKING:
-    from commonplace.faces.notes.vault import Vault
+    from commonplace.faces.notes.drop_in_replies import Vault
 
 _COMMON: dict[str, Any] = {
     "output_format": {"type": "string", "enum": ["text", "json"]},
@@ -36,10 +35,10 @@ def toolset(agents_may_add_projects: bool = True, vault: Vault | None = None) ->
         )
     }  # fmt: skip
     runs["create_memory_project"] = partial(write_tools.create_memory_project, allowed=agents_may_add_projects)
-    tools = declared("notes-tools.json", lambda name: answering(runs[name], name in _WIDE), _COMMON)
+    tools = declared("notes-tools.json", lambda name: replies.answering(runs[name], name in _WIDE), _COMMON)
     rewrites = {"move_note": write_tools.with_destination, "search_notes": read_tools.as_text_search}
     tools = [replace(each, rewrite=rewrites.get(each.name)) for each in tools]
-    shown, templates = prompts.PROMPTS, [prompts.TEMPLATE]
+    shown, templates = replies.PROMPTS, [replies.TEMPLATE]
     if vault is not None:
         from commonplace.faces.notes import drop_in, drop_in_views
 

@@ -19,10 +19,9 @@ from commonplace.faces.notes import drop_in_reading as reading
 from commonplace.faces.notes import drop_in_replies as replies
 from commonplace.faces.notes import drop_in_shell as shell
 from commonplace.faces.notes import drop_in_views as views
-from commonplace.faces.notes.drop_in_replies import either, is_json, json_reply, text_reply
+from commonplace.faces.notes.drop_in_replies import Vault, bounded, either, is_json, json_reply, paged, text_reply
 from commonplace.faces.notes.read_tools import has_folder
 from commonplace.faces.notes.replies import project_id
-from commonplace.faces.notes.vault import Vault
 from commonplace.faces.reply import Reply, error_reply
 from commonplace.faces.texts import text_file
 from commonplace.faces.tool import Tool
@@ -202,8 +201,7 @@ def _subsections(memory: Memory, args: Arguments) -> str:
 
 def read_note(vault: Vault, memory: Memory, args: Arguments) -> Reply:
     for name in ("page", "page_size", "start_line", "end_line"):
-        if args.get(name) is not None and args[name] < 1:
-            raise InvalidInput(f"{name} must be >= 1, got {args[name]}")
+        bounded(args, name, 1)
     if (args.get("end_line") or 1e9) < (args.get("start_line") or 1):
         raise InvalidInput(f"end_line must be >= start_line, got {args['end_line']}")
     reading.check_inside(args["identifier"])
@@ -259,7 +257,7 @@ def move_note(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Repl
 def delete_note(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
     info, name = None, args["identifier"]
     if args.get("is_directory"):
-        args["identifier"] = name.strip("/")
+        args["identifier"] = name.strip("/") or name
     else:
         try:
             info = memory.find(name, args["project"])
@@ -274,9 +272,7 @@ def delete_note(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Re
 
 
 def list_directory(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
-    for name in ("page", "page_size"):
-        if args.get(name, 1) < 1:
-            raise InvalidInput(f"{name} must be >= 1, got {args[name]}")
+    paged(args)
     return reading.directory(args, memory, tool.run(memory, _for(tool, args)))
 
 

@@ -1,16 +1,21 @@
-"""The replies of the note tools that read, in Basic Memory's words and JSON keys (contract 000b, 10)."""
+"""The replies of the note tools that read, in Basic Memory's words and JSON keys (contract 000b, 10).
+
+Times written into observations, `@effective[2026-06-10,2026-07-27)`, `@due:2026-07-27`, are a filter of its
+search_notes only; to our own tools such a mark is text (contract 000b, 3.2).
+"""
 
 from __future__ import annotations
 
-from datetime import datetime
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from commonplace.errors import InvalidInput, NotFound, OutsideError
 from commonplace.faces.arguments import Arguments
-from commonplace.faces.notes.drop_in_replies import either, identity, is_json, json_reply, text_reply
-from commonplace.faces.notes.drop_in_times import Times
+from commonplace.faces.notes.drop_in_replies import bounded, either, identity, is_json, json_reply, paged, text_reply
 from commonplace.faces.notes.read_tools import search_query
-from commonplace.faces.notes.replies import body_of, day, short
+from commonplace.faces.notes.replies import body_of, day, plural, short
 from commonplace.faces.reply import Reply
 from commonplace.index.rows import Hit, NoteInfo
 from commonplace.note.links import slug
@@ -19,14 +24,14 @@ from commonplace.query import Query
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
-    from commonplace.faces.notes.vault import Vault
+    from commonplace.faces.notes.drop_in_replies import Vault
 
 _KINDS = {"entity", "observation", "relation"}
-
-
-def _page(args: Arguments) -> tuple[int, int]:
-    return (1 if args.get("page") is None else args["page"],
-            10 if args.get("page_size") is None else args["page_size"])  # fmt: skip
+_MARK = re.compile(r"(?:^|\s)@(\w+)(?::(\S+)|([\[(][^\[\]()]*[\])]))")
+_RANGE = re.compile(r"([\[(])\s*([^,]*?)\s*,\s*([^,]*?)\s*([\])])")
+Span = tuple[datetime, bool, datetime, bool]
+"""From when, whether that moment belongs to it, until when, whether that does."""
+_BATCH = 200  # notes read at a time for a page of their observations and relations
 
 
 def missing_note(args: Arguments, memory: Memory, shown: str) -> Reply:
@@ -59,11 +64,18 @@ def line_range(args: Arguments, note: Note) -> Reply:
     rows = rows[:-1] if rows[-1] == "" else rows
     last = min(args.get("end_line") or len(rows), len(rows))
     wanted, more = rows[first - 1 : last], last < len(rows)
-    data = identity(note) | {"content": "\n".join(wanted), "frontmatter": note.header, "start_line": first}
-    data |= {"end_line": last, "total_lines": len(rows), "has_more": more}
-    data |= {"next_start_line": last + 1 if more else None}
-    data |= {"next_end_line": min(len(rows), last + last - first + 1) if more else None}
-    return either(args, data, "\n".join(f"{number}: {row}" for number, row in enumerate(wanted, first)))
+    data = identity(note) | {
+        "content": "\n".join(wanted),
+        "frontmatter": note.header,
+        "start_line": first,
+        "end_line": last,
+        "total_lines": len(rows),
+        "has_more": more,
+        "next_start_line": last + 1 if more else None,
+        "next_end_line": min(len(rows), last + last - first + 1) if more else None,
+    }
+    text = "\n".join(f"{number}: {row}" for number, row in enumerate(wanted, first))
+    return either(args, data, text or f"[no line {first}: the note has {plural(len(rows), 'line')}]")
 
 
 def node(kind: str, path: str, title: str | None, permalink: str | None, changed: str | None) -> dict[str, Any]:
@@ -84,12 +96,13 @@ def check_inside(address: str) -> None:
 def directory(args: Arguments, memory: Memory, reply: Reply) -> Reply:
     """The reply to list_directory, from our own."""
     data, name, glob = reply.data or {}, args.get("dir_name") or "/", args.get("file_name_glob")
-    depth, page, size = args.get("depth") or 1, args.get("page") or 1, args.get("page_size") or 50
     if reply.is_error and data.get("code") != "not_found":
         return text_reply(reply.text, True)
-    found = [[each.get(key) for key in ("kind", "path", "title", "permalink", "changed")]
-             for each in data.get("entries", ())]  # fmt: skip
-    nodes, total, more = [node(*each) for each in found], data.get("total", 0), data.get("more", False)
+    depth, total, more = args.get("depth") or 1, data.get("total", 0), data.get("more", False)
+    # Long names make a shorter page, which the next one begins after.
+    page, size = data.get("page") or args.get("page") or 1, data.get("page_size") or args.get("page_size") or 50
+    keys = ("kind", "path", "title", "permalink", "changed")
+    nodes = [node(*map(each.get, keys)) for each in data.get("entries", ())]
     if is_json(args):
         return json_reply({"nodes": nodes, "page": page, "page_size": size, "total": total, "has_more": more})
     if not total:
@@ -117,9 +130,7 @@ def directory(args: Arguments, memory: Memory, reply: Reply) -> Reply:
 
 def found(args: Arguments, memory: Memory, vault: Vault, own: Arguments) -> Reply:
     """The reply to search_notes: notes, or with `entity_types` the observations and relations of those that match."""
-    page, size = _page(args)
-    if page < 1 or size < 1:
-        raise InvalidInput(f"page and page_size must be >= 1, got {page} and {size}")
+    page, size = paged(args)
     times = Times.of(args)
     words = (own.get("query") or "").strip()
     facts_only = args.get("categories") or times
@@ -133,21 +144,26 @@ def found(args: Arguments, memory: Memory, vault: Vault, own: Arguments) -> Repl
     given = {"search_type": kind, "query": words}
     query = search_query(memory, {**{k: v for k, v in own.items() if v is not None}, **given}, words)
     whole = types == {"entity"} and not times
-    hits = memory.search(query, limit=size if whole else 200, offset=(page - 1) * size if whole else 0)
+    hits = memory.search(query, limit=size if whole else _BATCH, offset=(page - 1) * size if whole else 0)
     several = own.get("projects") is not None and "project" not in own
     before = {each.name: f"{slug(name)}/" for name, each in vault.projects(memory)} if several else {}
-    rows = []
-    for hit in hits:
-        for row in _result_rows(memory, hit, types, args, query, times):
-            if args.get("compact"):  # without the note's prose, which an observation's title and address have too
-                row = {key: value for key, value in row.items() if key not in ("content", "matched_chunk")}
-                if row["type"] == "observation":
-                    place = before.get(hit.note.project, "") + row["file_path"]
-                    row |= {"title": row["category"], "permalink": place}
-            rows.append(row)
-    total = hits.total if whole else len(rows)
+    rows: list[dict[str, Any]] = []
+    read = 0
+    while True:
+        read += len(hits)
+        for hit in hits:
+            for row in _result_rows(memory, hit, types, args, query, times):
+                if args.get("compact"):  # without the note's prose, which an observation's title and address have too
+                    row = {key: value for key, value in row.items() if key not in ("content", "matched_chunk")}
+                    if row["type"] == "observation":
+                        place = before.get(hit.note.project, "") + row["file_path"]
+                        row |= {"title": row["category"], "permalink": place}
+                rows.append(row)
+        if whole or len(hits) < _BATCH or len(rows) > page * size:
+            break
+        hits = memory.search(query, limit=_BATCH, offset=read)
+    total, is_exact = (hits.total, not hits.is_lower_bound) if whole else (len(rows), len(hits) < _BATCH)
     rows = rows if whole else rows[(page - 1) * size : page * size]
-    is_exact = not (whole and hits.is_lower_bound)
     more = page * size < total or not is_exact
     if is_json(args):
         sums = {"current_page": page, "page_size": size, "total": total, "total_is_exact": is_exact, "has_more": more}
@@ -232,12 +248,8 @@ def context(vault: Vault, memory: Memory, args: Arguments) -> Reply:
     """The reply to build_context; without `output_format` it is JSON there."""
     _check_url(args["url"])
     shown = vault.shown(args["project"])
-    (page, size), depth = _page(args), args.get("depth") or 1
-    most = 10 if args.get("max_related") is None else args["max_related"]
-    limits = (("page", page, 1, 10**9), ("page_size", size, 1, 50), ("max_related", most, 0, 100))
-    for name, value, least, greatest in (*limits, ("depth", depth, 1, 5)):
-        if not least <= value <= greatest:
-            raise InvalidInput(f"{name} must be between {least} and {greatest}, got {value}.")
+    (page, size), depth = paged(args, 10, 50), max(bounded(args, "depth", 1, 5, least=0), 1)
+    most = bounded(args, "max_related", 10, 100, least=0)
     url, frame = args["url"].strip(), args.get("timeframe")
     since = memory.since(_at_least_a_day(frame)) if frame else None
     if "*" in url:
@@ -321,15 +333,10 @@ def _at_least_a_day(frame: str) -> str:
 def recent(vault: Vault, memory: Memory, args: Arguments) -> Reply:
     """The reply to recent_activity."""
     shown = vault.shown(args["project"])
-    frame, (page, size) = args.get("timeframe") or "7d", _page(args)
-    if page < 1 or size < 1 or size > 100:
-        what = f"page must be >= 1, got {page}" if page < 1 else f"page_size must be between 1 and 100, got {size}"
-        raise InvalidInput(what)
-    if (depth := args.get("depth")) is not None and not 1 <= depth <= 5:
-        raise InvalidInput(f"depth must be between 1 and 5, got {depth}")
-    kinds = args.get("type") or []
-    wanted = {str(each).lower() for each in ([kinds] if isinstance(kinds, str) else kinds) if each} or {"entity"}
-    if unknown := wanted - {*_KINDS, ""}:
+    frame, (page, size) = args.get("timeframe") or "7d", paged(args, 10, 100)
+    bounded(args, "depth", 1, 5)
+    wanted = {each.lower() for each in args.get("type") or () if each} or {"entity"}
+    if unknown := wanted - _KINDS:
         raise InvalidInput(f"Invalid type: {', '.join(unknown)}. Valid types: entity, observation, relation.")
     since, offset = _at_least_a_day(frame), (page - 1) * size
     infos, total, _ = memory.recent(since, projects=(args["project"],), limit=size, offset=offset)
@@ -363,3 +370,76 @@ def recent(vault: Vault, memory: Memory, args: Arguments) -> Reply:
     count, more = len(rows), page * size < total
     end = f"Showing {count} items (page {page}). Use page={page + 1} to see more." if more else f"{count} items found."
     return text_reply("\n".join([*lines, f"\n**Activity Summary:** {end}"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """What to look for: marks of a `kind`, and of a time that meets `span`."""
+
+    kind: str | None
+    span: Span | None
+
+    @classmethod
+    def of(cls, args: Arguments) -> Times | None:
+        """The filter of a search; None without one. Raises InvalidInput for what is no time."""
+        given = {name: args.get(name) for name in ("valid_at", "valid_overlaps", "time_kind")}
+        if empty := [name for name, text in given.items() if text is not None and not text.strip()]:
+            raise InvalidInput(f"{empty[0]} was given as an empty value. Leave it out to search without it.")
+        at, during, kind = given.values()
+        if at and during:
+            raise InvalidInput("Give valid_at or valid_overlaps, not both.")
+        if at:
+            moment = _moment(at)
+            return cls(kind, (moment, True, moment, True))
+        return cls(kind, _span(during) if during else None) if during or kind else None
+
+    def matching(self, text: str) -> list[dict[str, Any]]:
+        """The marks in an observation that fit, as that program's results carry them."""
+        found: list[dict[str, Any]] = []
+        for mark in _MARK.finditer(text):
+            kind, since, between = mark.groups()
+            try:
+                span = _span(between or f"[{since},)")
+            except InvalidInput:
+                continue
+            wanted = self.span or span
+            begin, end = max(wanted[:2], span[:2]), min(wanted[2:], span[2:])
+            is_met = begin[0] < end[0] or (begin[0] == end[0] and begin[1] and end[1])
+            if self.kind in (None, kind) and (self.span is None or is_met):
+                during = _shown_span(span, between or since)
+                found.append({"kind": kind, "valid_during": during, "source_text": mark[0].strip()})
+        return found
+
+
+def _moment(text: str) -> datetime:
+    try:
+        moment = datetime.fromisoformat(text.strip())
+        return moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo else moment
+    except (ValueError, OverflowError):
+        raise InvalidInput(f"{text} is no date. Use e.g. 2026-07-27.") from None
+
+
+def _span(text: str) -> Span:
+    match = _RANGE.fullmatch(text.strip())
+    if match is None:
+        raise InvalidInput(f"{text} is no range of dates. Use e.g. [2026-06-01,2026-08-01).")
+    begin, end = match[2] and _moment(match[2]), match[3] and _moment(match[3])
+    return begin or datetime.min, match[1] == "[", end or datetime.max, match[4] == "]" or not end
+
+
+def _shown_span(span: Span, written: str) -> dict[str, Any]:
+    """A span in that program's form: days half-open, moments in UTC to the microsecond; no key for an open end."""
+    (begin, holds_begin), (end, holds_end) = span[:2], span[2:]
+    is_instant = re.search(r"\d[Tt ]\d", written) is not None
+    day = timedelta(days=1)
+    if not is_instant:
+        begin, holds_begin = (begin, True) if holds_begin or begin == datetime.min else (begin + day, True)
+        end, holds_end = (end + day, False) if holds_end and end != datetime.max else (end, False)
+    form = "%Y-%m-%dT%H:%M:%S.%fZ" if is_instant else "%Y-%m-%d"
+    lower = begin.strftime(form) if begin != datetime.min else ""
+    upper = end.strftime(form) if end != datetime.max else ""
+    holds_begin, holds_end = holds_begin and bool(lower), holds_end and bool(upper)
+    literal = f"{'[' if holds_begin else '('}{lower},{upper}{']' if holds_end else ')'}"
+    found: dict[str, Any] = {"axis": "instant" if is_instant else "date", "literal": literal}
+    found |= {name: value for name, value in (("lower", lower), ("upper", upper)) if value}
+    return found | {"lower_inclusive": holds_begin, "upper_inclusive": holds_end, "is_empty": False}

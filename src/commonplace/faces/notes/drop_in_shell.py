@@ -16,7 +16,7 @@ from commonplace.errors import InvalidInput, NotFound
 from commonplace.faces.arguments import Arguments
 from commonplace.faces.notes import drop_in_reading as reading
 from commonplace.faces.notes import drop_in_replies as replies
-from commonplace.faces.notes.drop_in_replies import data_reply, json_reply
+from commonplace.faces.notes.drop_in_replies import bounded, data_reply, json_reply, paged
 from commonplace.faces.notes.replies import short
 from commonplace.faces.reply import Reply
 from commonplace.index.rows import Hit, NoteInfo
@@ -27,7 +27,7 @@ from commonplace.query import Query
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
-    from commonplace.faces.notes.vault import Vault
+    from commonplace.faces.notes.drop_in_replies import Vault
 
 _DEEPEST, _MOST_ROWS, _MOST_LINES = 10, 200, 100
 _WORD = re.compile(r"([\w.-]+)\s+(in|has|between)\s+(.+)", re.ASCII)
@@ -35,19 +35,6 @@ _SIGN = re.compile(r"([\w.-]+)\s*(>=|<=|=|>|<)\s*(.*)", re.ASCII)
 _KEY = re.compile(r"[\w-]+(\.[\w-]+)*", re.ASCII)
 _QUOTED = re.compile(r'"(?:\\.|[^"\\])*"')
 _OPERATORS = {">": "$gt", ">=": "$gte", "<": "$lt", "<=": "$lte"}
-
-
-def _between(args: Arguments, name: str, default: int, most: int) -> int:
-    value: int = default if args.get(name) is None else args[name]
-    if value < 1:
-        raise InvalidInput(f"{name} must be >= 1, got {value}")
-    if value > most:
-        raise InvalidInput(f"{name} must be <= {most}, got {value}")
-    return value
-
-
-def _page(args: Arguments, size: int) -> tuple[int, int]:
-    return _between(args, "page", 1, 10**9), _between(args, "page_size", size, _MOST_ROWS)
 
 
 def _route(vault: Vault, memory: Memory, args: Arguments, path: str = "") -> tuple[str, str, str]:
@@ -84,7 +71,7 @@ def _cat(vault: Vault, memory: Memory, args: Arguments) -> Reply:
     if section is not None and ranged:
         raise InvalidInput("cat: 'section' cannot be combined with start_line/end_line.")
     for name in ("max_tokens", "start_line"):
-        _between(args, name, 1, 10**9)
+        bounded(args, name, 1)
     if last is not None and last < (first or 1):
         raise InvalidInput(f"end_line must be >= start_line, got {last}")
     if most is not None and ranged and not whole_text:
@@ -115,7 +102,7 @@ def _cat(vault: Vault, memory: Memory, args: Arguments) -> Reply:
         shown = _fitting(shown, most * 4)
         last = begin + len(shown) - 1
         data |= {"truncated": True, "continue_line": last + 1}
-        shown.append(f"… [truncated at max_tokens={most}; continue with lines={last + 1}-]")
+        shown.append(f"… [truncated at max_tokens={most}; continue with start_line={last + 1}]")
     place = {"start_line": begin, "end_line": last, "total_lines": len(lines)}
     return data_reply(data | {"content": "\n".join(shown)} | place)
 
@@ -158,10 +145,10 @@ def _grep(vault: Vault, memory: Memory, args: Arguments) -> Reply:
     pattern, around, most = args["pattern"], args.get("context_lines"), args.get("max_matches")
     if not pattern.strip():
         raise InvalidInput("pattern must not be empty")
-    page, size = _page(args, 10)
+    page, size = paged(args, 10, _MOST_ROWS)
     if around is None and most not in (None, 10):
         raise InvalidInput("grep: max_matches requires context_lines")
-    most = _between(args, "max_matches", 10, 100)
+    most = bounded(args, "max_matches", 10, 100)
     if around is not None and (args.get("semantic") or "\n" in pattern or not 0 <= around <= 10):
         raise InvalidInput(
             "grep: context_lines must be between 0 and 10, for a single-line pattern, and cannot be combined with "
@@ -202,7 +189,7 @@ def _ls(vault: Vault, memory: Memory, args: Arguments) -> Reply:
     path = (args.get("path") or "/").strip("/")
     if path or vault.only or args.get("project") or args.get("project_id"):
         return _listed(vault, memory, args, path, 1, None)
-    page, size = _page(args, 50)
+    page, size = paged(args, 50, _MOST_ROWS)
     shown = sorted((slug(name), name) for name, _ in vault.projects(memory))
     nodes = [
         {"name": name, "directory_path": f"/{link}", "permalink": link, "type": "directory"}
@@ -212,7 +199,7 @@ def _ls(vault: Vault, memory: Memory, args: Arguments) -> Reply:
 
 
 def _listed(vault: Vault, memory: Memory, args: Arguments, path: str, depth: int, glob: str | None) -> Reply:
-    page, size = _page(args, 50)
+    page, size = paged(args, 50, _MOST_ROWS)
     project, folder, prefix = _route(vault, memory, args, path)
     try:
         found = memory.directory(project, folder, depth=depth, glob=glob, limit=size, offset=(page - 1) * size)
@@ -249,7 +236,7 @@ def _find(vault: Vault, memory: Memory, args: Arguments) -> Reply:
     if bad := next((each for each in fields or () if not _KEY.fullmatch(each)), None):
         raise InvalidInput(f"find: malformed field path '{bad}'; a path is names with dots, as in review.approved")
     wanted = _predicates([str(each) for each in meta])
-    page, size = _page(args, 50)
+    page, size = paged(args, 50, _MOST_ROWS)
     project, folder, prefix = _route(vault, memory, args, path)
     infos = _with_values(memory, project, wanted)
     infos = [each for each in infos if not folder or each.path.startswith(f"{folder}/")]
@@ -339,7 +326,7 @@ def _operand(text: str, predicate: str) -> Any:
 
 
 def _tail(vault: Vault, memory: Memory, args: Arguments) -> Reply:
-    most = _between(args, "lines", 10, _MOST_LINES)
+    most = bounded(args, "lines", 10, _MOST_LINES)
     project, _, _ = _route(vault, memory, args)
     infos, _, _ = memory.recent(args.get("timeframe") or "7d", projects=(project,), limit=most)
     return json_reply([reading.recent_row(each) | {"updated_at": each.changed} for each in infos])

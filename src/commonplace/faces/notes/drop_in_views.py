@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from commonplace.errors import CommonplaceError, InvalidInput, NotFound, OutsideError
 from commonplace.faces.arguments import Arguments
-from commonplace.faces.notes import prompts
 from commonplace.faces.notes.drop_in_reading import check_inside, missing_note, recent
 from commonplace.faces.notes.drop_in_replies import data_reply, either, json_reply
-from commonplace.faces.notes.replies import project_id
+from commonplace.faces.notes.replies import PROMPTS, TEMPLATE, project_id
 from commonplace.faces.reply import Reply
 from commonplace.faces.texts import text_file
 from commonplace.faces.tool import Prompt, Template
@@ -29,7 +28,7 @@ from commonplace.query import Query
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
-    from commonplace.faces.notes.vault import Vault
+    from commonplace.faces.notes.drop_in_replies import Vault
 
 _MIME = {"md": "text/markdown", "markdown": "text/markdown", "json": "application/json", "csv": "text/csv"}
 _IMAGES = {"png": "image/png", "jpg": "image/jpeg", "jpeg": "image/jpeg", "webp": "image/webp", "gif": "image/gif"}
@@ -103,7 +102,7 @@ def prompts_of(vault: Vault) -> list[Prompt]:
     frame = ("timeframe", "How far back, e.g. 1d or 1 week", False)
     latest, start = (partial(_activity, vault, f"basic-memory-{name}.md") for name in ("recent", "start"))
     return [
-        *prompts.PROMPTS,
+        *PROMPTS,
         Prompt("recent_activity", "What changed lately in a project.", latest, [frame, about]),
         Prompt("getting_started", "Show what the notes are for, and offer to write the first.", start, [about]),
     ]
@@ -121,7 +120,7 @@ def templates_of(vault: Vault) -> list[Template]:
     uri, about = "memory://{workspace}/{project}/info", "A project in numbers: notes, observations, relations."
     return [
         Template(uri, "project_info", about, "application/json", partial(_info, vault)),
-        replace(prompts.TEMPLATE, read=partial(_note, vault)),
+        replace(TEMPLATE, read=partial(_note, vault)),
     ]
 
 

@@ -32,7 +32,7 @@ _SNIPPETS = (200, 100, 50)  # characters of a snippet in the text; data holds it
 _FILTERS = ("note_types", "tags", "categories", "status", "metadata_filters", "after_date")
 _MINUTE = "%Y-%m-%d %H:%M"
 _LINE, _CONTENT = 240, 2000
-_CONTEXT_TOKENS = 2000  # tokens of a note's text in build_context, of four characters
+_CONTEXT_CHARACTERS = 8000  # of a note's text in build_context
 _SECTIONS = {
     "observations": ("Observations", "read_note shows them"),
     "relations": ("Relations", 'find them with search_notes "{title}"'),
@@ -301,6 +301,7 @@ def build_context(memory: Memory, args: Arguments) -> Reply:
     """The notes at an address, each with its observations, relations and related notes."""
     url, project, page = args["url"].strip(), args.get("project"), Page.of(args, 100)
     depth, most = whole(args, "depth", 1, 5), whole(args, "max_related", 0, 100)
+    room = whole(args, "max_tokens", 1) * 4 if "max_tokens" in args else _CONTEXT_CHARACTERS
     since = memory.since(args["timeframe"]) if args.get("timeframe") is not None else None
     if not url:
         raise InvalidInput('Parameter `url` must be an address, permalink or title; got "".')
@@ -313,7 +314,6 @@ def build_context(memory: Memory, args: Arguments) -> Reply:
     for info in infos:
         if sum(replies.lengths(entries, blocks, args["as_json"])) > replies.ROOM:
             break  # the rest goes to the next pages
-        room = (args.get("max_tokens") or _CONTEXT_TOKENS) * 4
         is_listed, as_json = "*" in url, args["as_json"]
         shown = partial(_with_context, memory, info, is_listed, depth, since, most, as_json, room)
         entry, block = memory.at_once(shown)
@@ -341,7 +341,7 @@ def _with_context(
         "related_results": [_related(memory, each) for each in found.reached],
     }
     valid = _validity(memory.validity_marks([info]), info)
-    most = max(min(room, replies.ROOM // 2), 0)
+    most = min(room, replies.ROOM // 2)
     content = body if len(body) <= most else body[:most].rstrip() + " …"
     taken = len(json.dumps(content, ensure_ascii=False)) if as_json else len(content) + 3 * content.count("\n")
     counts = _shares(

@@ -34,6 +34,11 @@ def write_note(memory: Memory, args: Arguments) -> Reply:
     draft = _draft(memory, args)
     try:
         stored = memory.store(draft, overwrite=args["overwrite"], checksum=args.get("expected_checksum"))
+    except NotFound as error:
+        if "expected_checksum" not in args or draft.supersedes:
+            raise
+        text = f'Note not found in {error.project}: "{error.identifier}", so it has no checksum to compare. '
+        return refused(f"{text}Leave expected_checksum out to create it.", error.code)
     except Exists as error:
         text, is_hidden = str(error), args["overwrite"]
         try:

@@ -16,8 +16,9 @@ from commonplace.engine.locations import Location, own_root
 from commonplace.engine.writing import as_file, id_list
 from commonplace.errors import NotFound, StorageError
 from commonplace.index.database import SCHEMA
+from commonplace.note.entity import GraphRelation
 from commonplace.note.model import CATEGORY_PROJECT
-from commonplace.store.inplace.graph_lines import GraphRelation, said_by
+from commonplace.store.inplace.graph_lines import said_by
 from commonplace.store.journal import ERASE, LINES, ORIGINS, Change, Touched
 from commonplace.store.layout import PRIVATE, TEMP_PREFIX
 

@@ -12,7 +12,7 @@ from commonplace.errors import InvalidInput
 if TYPE_CHECKING:
     from commonplace.engine import Memory
     from commonplace.engine.entries import Entries
-    from commonplace.engine.graph_verbs import Graph
+    from commonplace.engine.graph import Graph
     from commonplace.faces.hooks import Hooks
     from commonplace.faces.notes.vault import Vault
     from commonplace.faces.tool import Registry

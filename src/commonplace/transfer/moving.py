@@ -18,9 +18,8 @@ from typing import Any, NamedTuple
 
 from commonplace.clock import EPOCH
 from commonplace.engine import Memory
-from commonplace.engine.contents import OWN, Contents, is_kept_name
 from commonplace.engine.entries import Entry, NoteEntries, whole_milliseconds
-from commonplace.engine.exchange import VERB, Exchange, batches
+from commonplace.engine.exchange import OWN, VERB, Contents, Exchange, batches, is_kept_name
 from commonplace.engine.graph import FileGraph, GraphText
 from commonplace.engine.graphs import NoteGraph
 from commonplace.engine.json_entries import JsonEntryFolder, entry_of, unknown_of

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from commonplace.note.entity import Entity, GraphRelation
-from commonplace.store.inplace.locked_file import refuse_constant
+from commonplace.store.inplace import refuse_constant
 from commonplace.text.unicode import is_valid_unicode, repair_surrogates
 
 ENTITY_KEYS = ("type", "name", "entityType", "observations")

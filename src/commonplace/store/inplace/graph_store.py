@@ -20,8 +20,7 @@ from commonplace.note.entity import Entity, GraphRelation, file_stem, sections
 from commonplace.note.model import VALIDITY_KEYS
 from commonplace.store.base import File, Listing, PathInfo, Stamp, sha256
 from commonplace.store.files import reason, stamp_of
-from commonplace.store.inplace import LineChange, graph_lines
-from commonplace.store.inplace.locked_file import LockedFile
+from commonplace.store.inplace import LineChange, LockedFile, graph_lines
 
 MAX_APPEND = 65536
 """Bytes: more than that is written beside the file and renamed over it."""

@@ -196,7 +196,7 @@ class NoteEdits:
         return relation.triple in self._triples[row.path]
 
     def create(self, entity: Entity, more: dict[str, Any]) -> None:
-        if self._row(entity.name) is None:
+        if entity.name not in self._rows:
             self._add(entity.name, type=entity.type, observations=entity.observations, more=more and _header_keys(more))
             return
         with self._changing(entity.name) as text:  # a placeholder becomes an entity; its relations stay

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from commonplace.errors import CommonplaceError
 from commonplace.faces.arguments import Arguments
 from commonplace.faces.reply import Reply
 from commonplace.faces.texts import text_file
-from commonplace.faces.tool import Resource, Run, Tool, Toolset
+from commonplace.faces.tool import Resource, Tool, Toolset
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
@@ -41,20 +42,20 @@ def toolset(
 
         return whole_graph(graph_of(memory))
 
-    def run_of(name: str, reads: bool) -> Run:
-        def run(memory: Memory, arguments: Arguments) -> Reply:
-            from commonplace.faces.graph.tools import TOOLS, Form
+    def version(memory: Memory) -> Any:
+        return graph_of(memory).version()
 
-            form = Form(None if like is None else 2, reply_chars)
-            try:
-                graph = graph_of(memory, arguments.get("project", DEFAULT_PROJECT))
-                if not reads:
-                    return TOOLS[name](graph, arguments, form)
-                return graph.at_once(lambda: TOOLS[name](graph, arguments, form))  # never half of another's call
-            except CommonplaceError as error:
-                return _refuse(error)
+    def run(name: str, reads: bool, memory: Memory, arguments: Arguments) -> Reply:
+        from commonplace.faces.graph.tools import TOOLS, Form
 
-        return run
+        form = Form(None if like is None else 2, reply_chars)
+        try:
+            graph = graph_of(memory, arguments.get("project", DEFAULT_PROJECT))
+            if not reads:
+                return TOOLS[name](graph, arguments, form)
+            return graph.at_once(lambda: TOOLS[name](graph, arguments, form))  # never half of another's call
+        except CommonplaceError as error:
+            return _refuse(error)
 
     data, tools = json.loads(text_file("graph-tools.json")), []
     for each in data["tools"]:
@@ -68,19 +69,11 @@ def toolset(
         hints = {"readOnlyHint": reads, "destructiveHint": destroys, "idempotentHint": repeats, "openWorldHint": False}
         shown = name if like == "server-memory" else PREFIX + name, each["description"], schema
         title, output = name.replace("_", " ").title(), data["outputs"][each["output"]]
-        tools.append(Tool(*shown, run_of(name, reads), title, hints, output, contract="graph", refuse=_refuse))
+        tools.append(Tool(*shown, partial(run, name, reads), title, hints, output, contract="graph", refuse=_refuse))
+    shown_at = [(THOUGHTBOX, "Knowledge Graph"), (SERVER_MEMORY, "knowledge-graph")]
     resources = [
-        Resource(
-            uri,
-            name,
-            "Knowledge Graph",
-            DESCRIPTION,
-            "application/json",
-            read,
-            lambda memory: graph_of(memory).version(),
-        )
-        for uri, name in ((THOUGHTBOX, "Knowledge Graph"), (SERVER_MEMORY, "knowledge-graph"))
-        if like != "server-memory" or uri == SERVER_MEMORY
+        Resource(uri, name, "Knowledge Graph", DESCRIPTION, "application/json", read, version)
+        for uri, name in (shown_at[1:] if like == "server-memory" else shown_at)
     ]
     return Toolset("graph", tools, "" if like else text_file("recalled.md"), resources=resources)
 

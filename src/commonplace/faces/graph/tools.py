@@ -287,9 +287,14 @@ def _items(
     for each, data in zip(group, relations_data(group), strict=True):
         digest = blake2b("\0".join(each.triple).encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
         position = [*each.order[:-1], digest]
-        if after is None or position > after:
+        if after is None or _place(position) > _place(after):
             items.append(_Item(min(number, rest - 1), data, each, position, number == rest))
-    return sorted(items, key=lambda item: item.position or [])
+    return sorted(items, key=lambda item: _place(item.position or []))
+
+
+def _place(position: Position) -> list[tuple[bool, int | str]]:
+    """What positions are compared by: one in a file begins with a digest, one in notes with a time."""
+    return [(isinstance(each, str), each) for each in position]
 
 
 def _digest(key: EntityKey) -> str:

@@ -425,13 +425,14 @@ class IntoDatabase:
                 progress(done, len(places))
         lines, known_lines = self._lines(), space.lines()
         space.remove_lines([number for number in known_lines if number not in lines])
-        for part in _parts([row for number, row in lines.items() if known_lines.get(number) != sha256(row[1])]):
+        fresh = [row for number, row in lines.items() if known_lines.get(number) != sha256(row[1])]
+        for part in batches(fresh, _ROWS, lambda _: 0, 1):
             space.put_lines(part)
         here = {name: os.path.join(place, name) for place, _, names in os.walk(self.session.engine.layout.objects)
                 for name in names}  # fmt: skip
         known = space.texts()
         space.remove_texts(known - here.keys())
-        for names in _parts(sorted(here.keys() - known)):
+        for names in batches(sorted(here.keys() - known), _ROWS, lambda _: 0, 1):
             texts = [(name, read_file(here[name])) for name in names]
             if damaged := next((name for name, file in texts if file.etag != name), None):
                 raise StorageError(f"the older text {damaged[:12]}", "it is damaged; see memory doctor")
@@ -494,7 +495,3 @@ class IntoDatabase:
             if each.exists():
                 found[each.name] = each.read_bytes()
         return found
-
-
-def _parts(rows: Sequence[T]) -> Iterator[Sequence[T]]:
-    return (rows[at : at + _ROWS] for at in range(0, len(rows), _ROWS))

@@ -178,9 +178,8 @@ class NoteEdits:
         try:
             yield self._text(row)
         except ValueError as error:
-            raise InvalidInput(
-                f"The note {row.path} was not changed: {error}. Mend it in an editor or with edit_note."
-            ) from None
+            why = f"The note {row.path} was not changed: {error}. Mend it in an editor or with edit_note."
+            raise InvalidInput(why) from None
 
     def observations(self, name: str) -> list[str]:
         with self._changing(name) as text:
@@ -201,7 +200,6 @@ class NoteEdits:
             return
         with self._changing(entity.name) as text:  # a placeholder becomes an entity; its relations stay
             text.make_entity(entity.type, self._created_at())
-            text.ensure_observations()
             there = set(text.observations)
             text.add_observations([each for each in entity.observations if each not in there])
         self.add_keys(entity.name, more)
@@ -299,9 +297,7 @@ class NoteEdits:
 def _header_keys(more: dict[str, Any]) -> dict[str, Any]:
     """Unknown keys of an entity as keys of its header; one that means something here stands below `fields`."""
     meaning = {key: value for key, value in more.items() if key in _OWN_KEYS}
-    if not meaning:
-        return more
-    return {key: value for key, value in more.items() if key not in _OWN_KEYS} | {"fields": meaning}
+    return {key: value for key, value in more.items() if key not in meaning} | ({"fields": meaning} if meaning else {})
 
 
 def _unknown_keys(header: dict[str, Any]) -> dict[str, Any]:

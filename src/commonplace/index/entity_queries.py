@@ -76,12 +76,9 @@ class EntityMemory:
         return self._seen == version(db)
 
     def follow(self, db: sqlite3.Connection) -> None:
-        """Take up what has changed in the index."""
-        if not self.is_current(db):
-            with snapshot(db):
-                self._follow(db)
-
-    def _follow(self, db: sqlite3.Connection) -> None:
+        """Take up what has changed in the index. Expects a snapshot."""
+        if self.is_current(db):
+            return
         now, last = version(db), max(self._by_seq, default=0)
         new: dict[int, _Known] = {}
         sql = f"select e.seq, e.observations, {_ENTITY} from entity e where e.seq > ?"
@@ -112,10 +109,17 @@ class EntityMemory:
 
     def relations(self, db: sqlite3.Connection) -> list[GraphRelation]:
         """Every relation, in order."""
+        sql = (
+            f"select e.seq, {_TARGET}, l.type, l.position from entity e cross join link l on l.note = e.note"
+            " where l.item = 1 and e.seq > ? order by e.seq, l.position"
+        )
         with snapshot(db):
             self.follow(db)
             if self._relations is None:
-                self._relate(db)
+                for seq, target, kind, position in db.execute(sql, (self._last_related,)).fetchall():
+                    key, _, _, relations = self._by_seq[seq]  # of what is new since the last time
+                    relations.append(GraphRelation(key.name, target, kind, (*key.order, position)))
+                self._last_related = max(self._by_seq, default=0)
                 self._relations = list(chain.from_iterable(relations for _, _, _, relations in self._ordered))
                 self._ends = {}
                 for place, each in enumerate(self._relations):
@@ -127,17 +131,6 @@ class EntityMemory:
         """Those with at least one end among `names`, in order."""
         every = self.relations(db)
         return [every[place] for place in sorted({place for name in names for place in self._ends.get(name, ())})]
-
-    def _relate(self, db: sqlite3.Connection) -> None:
-        """Add the relations of what is new since the last time."""
-        sql = (
-            f"select e.seq, {_TARGET}, l.type, l.position from entity e cross join link l on l.note = e.note"
-            " where l.item = 1 and e.seq > ? order by e.seq, l.position"
-        )
-        for seq, target, kind, position in db.execute(sql, (self._last_related,)).fetchall():
-            key, _, _, relations = self._by_seq[seq]
-            relations.append(GraphRelation(key.name, target, kind, (*key.order, position)))
-        self._last_related = max(self._by_seq, default=0)
 
     def visible(self, found: list[Ordered], viewer: str | None) -> list[Ordered]:
         """The entities, or relations, that stand in notes the viewer sees."""
@@ -154,7 +147,8 @@ class EntityQueries(Queries):
 
     def _memory(self) -> EntityMemory:
         memory = held(self._db, EntityMemory)
-        memory.follow(self._db)
+        with snapshot(self._db):
+            memory.follow(self._db)
         return memory
 
     def all(self, viewer: str | None) -> list[EntityKey]:

@@ -223,12 +223,10 @@ class EntityText:
         self._read()
 
     def make_entity(self, type: str, created: int) -> None:
-        """Turn a placeholder into an entity (5.4). Raises ValueError when its header cannot be read."""
+        """Turn a placeholder into an entity (5.4), with the heading `Observations`. Raises ValueError when its header
+        cannot be read."""
         fresh = {"placeholder": frontmatter.REMOVE, "type": type, "created_at": moment(created)}
         self.set_keys(fresh, ("id", "title", "type"))
-
-    def ensure_observations(self) -> None:
-        """Write the heading `Observations` when it is missing."""
         if self._heading(OBSERVATIONS) is None:
             self._add(OBSERVATIONS, [])
 

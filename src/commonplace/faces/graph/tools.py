@@ -398,7 +398,7 @@ def _relations(arguments: Arguments) -> Sequence[GraphRelation]:
 def _search_nodes(graph: Graph, arguments: Arguments, form: Form) -> Reply:
     query = arguments["query"]
     keys = graph.ranked(query) if arguments.get("ranked") else graph.matching(query)
-    return _reply(graph, keys, _touching(graph, {key.name for key in keys}), arguments, form)
+    return _reply(graph, keys, graph.relations({key.name for key in keys}), arguments, form)
 
 
 def _open_nodes(graph: Graph, arguments: Arguments, form: Form) -> Reply:
@@ -410,7 +410,7 @@ def _open_nodes(graph: Graph, arguments: Arguments, form: Form) -> Reply:
     keys = graph.named(wanted)
     names = {key.name for key in keys}
     hint = _misspelled(graph, wanted) if form.teaches else ""
-    relations = [each for each in _touching(graph, names) if _reached(each, names, direction, types)]
+    relations = [each for each in graph.relations(names) if _reached(each, names, direction, types)]
     return _reply(graph, keys, relations, arguments, form, hint)
 
 
@@ -429,17 +429,13 @@ def _walk(
     reached = dict.fromkeys(names, 0)
     frontier = set(reached)
     for level in range(1, depth + 1):
-        found = {end for each in _touching(graph, frontier) for end in _reached(each, frontier, direction, types)}
+        found = {end for each in graph.relations(frontier) for end in _reached(each, frontier, direction, types)}
         frontier = found - reached.keys()
         reached |= dict.fromkeys(frontier, level)
     keys = [key._replace(order=(reached[key.name], *key.order)) for key in graph.named(reached)]
     keys.sort(key=lambda key: key.order)
     among = [each for each in graph.relations(set(reached)) if each.source in reached and each.target in reached]
     return keys, among
-
-
-def _touching(graph: Graph, names: set[str]) -> list[GraphRelation]:
-    return graph.relations(names) if names else []
 
 
 def _reply(graph: Graph, keys: list[EntityKey], relations: list[GraphRelation], arguments: Arguments, form: Form,

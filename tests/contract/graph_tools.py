@@ -129,7 +129,7 @@ DEADLY = """
 import os, sys
 from pathlib import Path
 from commonplace import open_memory
-from commonplace.engine.entities import Entity
+from commonplace.note.entity import Entity
 from commonplace.engine.graphs import opener
 
 point, count, file, home, change = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3]), sys.argv[4], sys.argv[5]

@@ -15,7 +15,7 @@ import pytest
 from commonplace import open_memory
 from commonplace.faces.kv import JsonFolder, toolset
 from commonplace.faces.tool import Registry
-from commonplace.store.inplace import locked_file
+from commonplace.store import inplace
 from contract.key_value import CASES, NAMES, KeyValue, play
 from movable_clock import Clock
 from serve.process import ServerProcess, connected
@@ -254,7 +254,7 @@ def test_a_full_disk_is_said_and_leaves_everything_as_it_was(entries, monkeypatc
     def full(*_: Any, **__: Any) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(locked_file.files, "write_file", full)
+    monkeypatch.setattr(inplace.files, "write_file", full)
     for namespace in ("default", "new"):
         problem = f"Could not write {namespace}.json: the disk is full. Nothing was changed."
         given = {"key": "k", "value": "w", "namespace": namespace}

@@ -558,3 +558,14 @@ def test_what_was_archived_superseded_and_shown_to_a_session_goes_too(place: Pla
     assert place.holding("zq4712old", "Bern") == []
     assert not shown.exists()
     assert place.holding("zq4713new")
+
+
+def test_the_path_of_a_project_of_this_process_alone_is_no_trace_of_what_is_erased(place: Place) -> None:
+    outside = place.root / "outside-2026"
+    outside.mkdir()
+    with place.open(projects={"outside": outside}) as memory:
+        gone = memory.write(Draft("a secret", project="outside", title="Gone"))
+        memory.write(Draft("stays", project="outside", title="Other"))
+        found = memory.erase((gone.project, gone.path))
+        assert (found.remains, found.mentions) == ((), ())
+        assert [each.path for each in memory.log() if each.verb == "write"] == ["Other.md"]

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from commonplace import open_memory
 from commonplace.engine import Memory
-from commonplace.engine.entities import Entity, GraphRelation
 from commonplace.engine.graphs import open_graph
 from commonplace.errors import CannotRead, ReadOnlyProject
 from commonplace.note.edit import Append
+from commonplace.note.entity import Entity, GraphRelation
 from commonplace.note.model import Draft
 
 pytestmark = pytest.mark.promise("002-14.14", "002-14.24")

@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 
 from commonplace.engine import Memory, open_memory
-from commonplace.engine.exchange import Ingested
-from commonplace.engine.upkeep import Upkeep
+from commonplace.engine.upkeep import Ingested, Upkeep
 from commonplace.ingest import plan
 from commonplace.ingest.sources import SOURCES, Tree
 from commonplace.jobs.tick import FACE, Scheduler

@@ -200,6 +200,5 @@ def test_hand_written_links_mean_their_target_and_other_items_are_left_alone():
 def test_a_placeholder_becomes_an_entity_in_place():
     text = EntityText(compose("i", "A", None, 5, (), [("a", "b")]))
     text.make_entity("kind", 7)
-    text.ensure_observations()
     text.add_observations(["x"])
     assert text.text == compose("i", "A", "kind", 7, ["x"], [("a", "b")])

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from commonplace import Draft, open_memory
-from commonplace.engine.entities import Entity
 from commonplace.engine.graphs import open_graph
 from commonplace.errors import InvalidInput, OutsideError
 from commonplace.note.edit import Append
+from commonplace.note.entity import Entity
 from commonplace.transfer.mirror import MIRROR, Mirror
 from commonplace.transfer.moving import plan_mirror
 from transfer.conftest import times_killed

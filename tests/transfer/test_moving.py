@@ -8,10 +8,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from commonplace.engine.entities import parse_graph
 from commonplace.engine.entries import NoteEntries
-from commonplace.engine.graph import NoteGraph
-from commonplace.engine.graph_verbs import graph_lines
+from commonplace.engine.graph import graph_lines, parse_graph
+from commonplace.engine.graphs import NoteGraph
 from commonplace.faces.bank.bank import is_bank_id
 from commonplace.note.model import Draft
 from commonplace.transfer import moving

@@ -29,9 +29,8 @@ from commonplace.text.unicode import one_line
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
-    from commonplace.engine.entities import GraphText
-    from commonplace.engine.file_graph import FileGraph
-    from commonplace.engine.graph import NoteGraph
+    from commonplace.engine.graph import FileGraph, GraphText
+    from commonplace.engine.graphs import NoteGraph
     from commonplace.transfer.moving import MovePlan
 
 _EXPORTS = ("chatgpt", "claude", "mem0", "claude-mem", "mcp-memory-service")
@@ -278,7 +277,7 @@ def graph_export(call: Invocation, file: str | None = None) -> None:
     With --json and no FILE the lines are in the document. The graph is where the graph tools have it.
     """
     with call.memory() as memory:
-        from commonplace.engine.graph_verbs import graph_lines
+        from commonplace.engine.graph import graph_lines
 
         lines = graph_lines(_graph(memory))
     if file is None:
@@ -301,7 +300,7 @@ def graph_import(call: Invocation, file: str) -> None:
     """
     lines = _read_graph(file)
     with call.memory() as memory:
-        from commonplace.engine.graph_verbs import graph_lines
+        from commonplace.engine.graph import graph_lines
 
         target = _graph(memory, file)
         before = graph_lines(target)
@@ -314,7 +313,7 @@ def graph_import(call: Invocation, file: str) -> None:
 def _read_graph(file: str) -> GraphText:
     """The entities and relations of a file, or of stdin for `-`; bad lines are reported. Raises Failure. Bytes that are
     not UTF-8 make only their own line a bad one."""
-    from commonplace.engine.entities import parse_graph
+    from commonplace.engine.graph import parse_graph
 
     with input_of(file) as stream:
         lines = parse_graph(stream.read().decode("utf-8", "surrogateescape"))

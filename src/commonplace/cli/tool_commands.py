@@ -22,7 +22,7 @@ from commonplace.query import split_list
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
-    from commonplace.engine.graph_verbs import Graph
+    from commonplace.engine.graph import Graph
     from commonplace.faces.agent.session import Batch
 
 

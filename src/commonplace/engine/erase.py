@@ -327,7 +327,7 @@ def _remove(memory: HistoryVerbs, plan: Plan) -> None:
     for given in engine.layout.sessions.glob("*"):  # ids and hashes of what sessions were given
         given.unlink(missing_ok=True)
     for project in sorted({each[0] for each in in_lines}):  # entities and the relations at them, or one observation
-        from commonplace.engine.file_graph import FileGraph
+        from commonplace.engine.graph import FileGraph
 
         graph = FileGraph(memory, cast(GraphStore, engine.stores[project]))
         found = [graph.store.entity(each[1]) for each in in_lines if each[0] == project]

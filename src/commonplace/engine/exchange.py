@@ -1,42 +1,45 @@
-"""What export, import, moving in and ingestion ask of a home: memories in order and by id, files as they are, a place
-in the history for what lost, and what was taken in before (contract 001, 11 and 12; docs/format.md)."""
+"""What moves in and out of a home: memories in order and by id, files as they are, and a place in the history for what
+lost (contract 001, 11 and 12; docs/format.md); everything it holds, file by file, for who copies it whole; and all of
+that, with the history, into a space of a PostgreSQL database."""
 
 from __future__ import annotations
 
+import hashlib
 import os
+import stat
 from array import array
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import takewhile
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from commonplace.clock import stamp
+from commonplace import config
+from commonplace.clock import stamp, wait_for
 from commonplace.engine.engine import verb
 from commonplace.engine.history import HistoryVerbs
-from commonplace.engine.memory_rows import content_of
 from commonplace.engine.transaction import HomeSession
 from commonplace.engine.upkeep import Upkeep
-from commonplace.engine.writing import id_list, scope_of
-from commonplace.errors import Conflict, NotFound, StorageError
+from commonplace.engine.writing import scope_of
+from commonplace.errors import CommonplaceError, ConfigError, Conflict, InvalidInput, NotFound, StorageError
 from commonplace.index.rows import NoteInfo
 from commonplace.index.unopened import foreign_rows as foreign_rows
-from commonplace.note import frontmatter
 from commonplace.note.compose import Record
 from commonplace.note.model import MEMORY_PROJECTS
-from commonplace.query import Query
-from commonplace.store.base import File, sha256
+from commonplace.store.base import File, Values, sha256
+from commonplace.store.files import read_file, stamp_of
 from commonplace.store.journal import Change, Touched
-
-VERB = "import"
-"""What the journal calls a change made here."""
-INGEST = "ingest"
-SOURCE_REF, SOURCE_ROOT, SOURCE_HASH = "source_ref", "source_root", "source_hash"
-"""Header keys: the file a memory was made from, the folder that is in, and the hash of the text it had then."""
-
+from commonplace.store.layout import PRIVATE, SKIPPED_FOLDERS, TEMP_PREFIX
+from commonplace.store.path_guard import clean, climbs, open_folder
+from commonplace.store.postgres.new_space import Key, NewSpace
+from commonplace.store.postgres.space_rows import FileRow
+from commonplace.text.unicode import is_valid_unicode
 
 T = TypeVar("T")
+VERB = "import"  # what the journal calls a change made here
+OWN = "projects"  # the folder of a copy that holds the projects the configuration names
+_SHOWN_HIDDEN = ".bank.json"
+_ROWS, _BYTES = 500, 8 << 20
 
 
 def batches(items: Iterable[T], most: int, size_of: Callable[[T], int], largest: int) -> Iterator[list[T]]:
@@ -179,103 +182,316 @@ def keep_lost(session: HomeSession, lost: Sequence[tuple[Touched, bytes]]) -> No
 
 def digest(scope: str, content: str) -> bytes:
     """A hash of scope and content."""
-    import hashlib
-
     return hashlib.blake2b(f"{scope}\0{content}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 @dataclass(slots=True)
-class IngestedTexts:
-    """The texts and files that memories the caller sees were made from. `hashes` counts the memories that have a text,
-    by its SHA-256: the one they hold and the one they were made from. `refs` are memories by source reference.
-    `gone_hashes` and `gone_refs` are those of memories that were removed, as far as the history holds them."""
+class Listed:
+    """Every file: its name in a copy → (project, path, stamp). What lies below a name of `unreadable` is unknown."""
 
-    hashes: Counter[str] = field(default_factory=Counter)
-    refs: dict[str, NoteInfo] = field(default_factory=dict)
-    texts: dict[str, frozenset[str]] = field(default_factory=dict)
-    gone_hashes: set[str] = field(default_factory=set)
-    gone_refs: set[str] = field(default_factory=set)
-    change: int = 0
-
-    def hold(self, identity: str, texts: frozenset[str]) -> frozenset[str]:
-        """Memory `identity` has these texts from now on. Returns the hashes nothing has any more."""
-        before = self.texts.get(identity, frozenset())
-        self.hashes.update(texts)
-        self.hashes.subtract(before)
-        self.texts[identity] = texts
-        return frozenset(each for each in before if not self.hashes[each])
+    files: dict[str, tuple[str, str, Values]] = field(default_factory=dict)
+    unreadable: list[str] = field(default_factory=list)
 
 
-class Ingested:
-    """The verbs of ingestion for the caller of `memory`."""
+class Contents:
+    """The files and the history of `session`'s home. Raises InvalidInput for an agent: private notes are among them."""
 
-    def __init__(self, memory: HistoryVerbs):
-        self.memory = memory
-        self.engine = memory.engine
+    def __init__(self, session: HomeSession):
+        if session.agent is not None:
+            raise InvalidInput("A copy of the whole memory is the owner's: run this without an agent's name.")
+        self.session = session
+        self.engine = session.engine
+
+    def wait_until_whole(self) -> None:
+        """Wait until all that was acknowledged is here: a new copy of a database's notes is filled over time. Raises
+        StorageError when the database cannot be asked."""
+        while not wait_for(lambda: not self._lag()):
+            continue
+        if self._lag() is None:
+            why = "their database cannot be asked now, and some may be missing here; try again"
+            raise StorageError("the notes", why)
 
     @verb
-    def known(self) -> IngestedTexts:
-        """What is known now: one pass over the memories, one over the history."""
-        upkeep = Upkeep(self.memory)
-        known, merged = IngestedTexts(), set[str]()
-        with self.engine.writing():
-            for info in (*upkeep.every(), *upkeep.every(Query(archived=True))):
-                known.hold(info.id, frozenset(_texts_of(content_of(self.memory, info), info.header)))
-                if isinstance(ref := info.header.get(SOURCE_REF), str):
-                    known.refs.setdefault(ref, info)
-                merged.update(id_list(info.header.get("merged")))
-            known.change = self.engine.home.history.last
-        for header, content in self._removed():
-            identity = str(header.get("id"))
-            if identity in known.texts:
-                continue  # moved since, or brought back
-            known.gone_hashes.update(_texts_of(content, header))
-            if identity not in merged and isinstance(ref := header.get(SOURCE_REF), str):
-                known.gone_refs.add(ref)
-        return known
+    def _lag(self) -> int | None:
+        return self.engine.home.lag()
 
-    def _removed(self) -> Iterator[tuple[dict[str, Any], str]]:
-        """Header and content of every text the history holds of a memory that was removed."""
-        history, done = self.engine.home.history, set[str]()
-        for change in history.changes():
-            here = [each for each in change.files if each.project in MEMORY_PROJECTS]
-            put = {each.path.rpartition("/")[2] for each in here if each.do == "put"}
-            for each in here:
-                is_moved = each.path.rpartition("/")[2] in put
-                if each.do != "remove" or is_moved or not (each.kept and each.old and self.memory.sees(each.scope)):
+    @verb
+    def listed(self) -> Listed:
+        """The files there are now: all of the projects in the home, and the notes of those elsewhere."""
+        self.engine.fresh()
+        found = Listed()
+        for name, store in self.engine.stores.items():
+            if name in self.engine.extra:
+                continue
+            if store.trouble():
+                found.unreadable.append(f"{self.folder(name)}/")
+            elif store.holds_entities:
+                if os.path.exists(store.root):
+                    found.files[self.folder(name)] = name, "", stamp_of(os.stat(store.root))
+            elif name in self.engine.layout.built_in():
+                self._walk(name, store.root, found)
+            else:
+                listing = store.list()
+                found.files |= {f"{self.folder(name)}/{path}": (name, path, at) for path, at in listing.stamps.items()}
+                found.unreadable += [f"{self.folder(name)}/{path}" for path in listing.unreadable]
+        return found
+
+    def _walk(self, project: str, root: str, found: Listed) -> None:
+        waiting = [""]
+        while waiting:
+            folder = waiting.pop()
+            try:
+                with os.scandir(os.path.join(root, folder)) as entries:
+                    for each in entries:
+                        path = f"{folder}/{each.name}" if folder else each.name
+                        if not is_kept_name(project, each.name):
+                            continue
+                        if each.is_dir(follow_symlinks=False):
+                            waiting.append(path)
+                        elif each.is_file(follow_symlinks=False):
+                            stamp = stamp_of(each.stat(follow_symlinks=False))
+                            found.files[f"{self.folder(project)}/{path}"] = project, path, stamp
+            except FileNotFoundError:
+                continue
+            except OSError:
+                found.unreadable.append(f"{self.folder(project)}/{folder}")
+
+    def folder(self, project: str) -> str:
+        """The name of a project's folder, or graph file, in a copy."""
+        if project in self.engine.layout.built_in():
+            return project.removeprefix(".")
+        name = f"%2E{project[1:]}" if project.startswith(".") else project
+        return f"{OWN}/{name}.jsonl" if self.engine.stores[project].holds_entities else f"{OWN}/{name}"
+
+    def name(self, each: Touched, path: str) -> str | None:
+        """What the file (or folder) at `path` that a change touched is called in a copy; None for what is not in it:
+        the home's own records, projects of another process or gone since, hidden files."""
+        known = each.project in self.engine.stores and each.project not in self.engine.extra
+        if not known or each.project == PRIVATE or each.root or each.do == "lines":
+            for name, store in self.engine.stores.items():
+                if store.holds_entities and each.file and os.path.realpath(each.file) == os.path.realpath(store.root):
+                    return None if name in self.engine.extra else self.folder(name)
+            return None
+        parts = path.split("/")
+        if each.project in self.engine.layout.built_in():
+            is_kept = all(is_kept_name(each.project, part) for part in parts)
+        else:
+            is_folder = each.do in ("mkdir", "rmdir") or (each.do == "move" and each.old is None)
+            is_kept = is_folder or self.engine.stores[each.project].is_note(path)
+        return f"{self.folder(each.project)}/{path}" if is_kept and not climbs(path) else None
+
+    @verb
+    def read(self, project: str, path: str) -> File:
+        """The file as it is now. Raises NotFound, OutsideError, StorageError."""
+        store = self.engine.store(project)
+        if store.holds_entities:
+            return read_file(store.root)
+        parent, _, name = path.rpartition("/")
+        try:
+            with open_folder(store.root, parent, project) as folder:
+                return read_file(name, folder.fd)
+        except FileNotFoundError:
+            raise NotFound(path, project) from None
+
+    @verb
+    def text(self, digest: str) -> bytes | None:
+        """The replaced text with this SHA-256 as the history keeps it; None for one that is not kept."""
+        try:
+            return self.engine.home.history.text(digest, "")
+        except (NotFound, StorageError):
+            return None
+
+    @verb
+    def changes(self, after: int = 0) -> list[Change]:
+        """The changes with a higher number than `after`, the oldest first, as far back as the history goes."""
+        every = self.engine.home.history.changes()
+        return [*takewhile(lambda each: each.number > after, every)][::-1]
+
+    @verb
+    def have_texts(self) -> None:
+        """Have every text of the history in the home's folder, which for notes in a database holds those used here."""
+        for digest in sorted(each for each in self.engine.home.history.referenced() if each):
+            self.text(digest)
+
+    @verb
+    def reads(self) -> bytes:
+        """The access log of a home with these reads (docs/format.md)."""
+        with self.engine.access.locked() as log:
+            return log.lines(log.counts, log.used)
+
+
+def is_kept_name(project: str, name: str) -> bool:
+    """Whether a file or folder of this name in a project of the home is part of a copy. Of hidden ones these are the
+    records of banks, and what agents made with the memory tool."""
+    if name.startswith(TEMP_PREFIX) or name in SKIPPED_FOLDERS or name.lower() == ".git" or not is_valid_unicode(name):
+        return False
+    return not name.startswith(".") or name == _SHOWN_HIDDEN or project == "memories"
+
+
+@dataclass(slots=True)
+class IntoDatabase:
+    """Moves `session`'s home, the owner's, to the database at `address`.
+
+    After `run`: `digests` are the SHA-256 of the files by their name in a copy, as the server has them too, `size`
+    their bytes together; so many `texts` of the history, and `changes`. `left` is what a database does not take,
+    `outside` projects whose notes do not lie in the home.
+    """
+
+    session: HomeSession
+    address: str
+    digests: dict[str, str] = field(default_factory=dict)
+    size: int = 0
+    texts: int = 0
+    changes: int = 0
+    left: list[str] = field(default_factory=list)
+    outside: list[str] = field(default_factory=list)
+    _seen: dict[Key, tuple[Values, str, str]] = field(default_factory=dict)
+
+    def run(self, *, dry_run: bool, progress: Callable[[int, int], None] | None) -> None:
+        """Move, or go on. Raises InvalidInput for a space with notes, DatabaseAway, DatabaseRefused, StorageError."""
+        target = config.load(self.address, unread=True)
+        if target.url is None:
+            raise ConfigError("the address of a database begins with postgresql://")
+        space = NewSpace(target.url, target.space, str(self.session.engine.layout.root))
+        try:
+            space.check_free()
+            places = self._places()
+            if dry_run:
+                for _, (name, place) in places.items():
+                    if stat.S_ISREG((status := os.lstat(place)).st_mode):
+                        self.digests[name] = ""
+                        self.size += status.st_size
+                self.texts = sum(len(files) for _, _, files in os.walk(self.session.engine.layout.objects))
+                self.changes = len(self._lines())
+                return
+            space.begin()
+            self._fill(space, places, progress)
+            with self.session.exclusive():
+                self._fill(space, self._places(), None)
+                self._check(space)
+                access = self.session.engine.access
+                counts, last = access.counts(), self.session.engine.home.history.last
+                space.finish(last, counts, access.used(), self._shared())
+        finally:
+            space.close()
+
+    def _places(self) -> dict[Key, tuple[str, str]]:
+        """(project, path) of every file, folder and link → its name in a copy, and where it lies."""
+        engine, contents = self.session.engine, Contents(self.session)
+        self.left, self.outside, found = [], [], dict[Key, tuple[str, str]]()
+        inside = f"{os.path.realpath(engine.layout.root)}/"
+        for name, store in engine.stores.items():
+            if store.holds_entities or not f"{os.path.realpath(store.root)}/".startswith(inside):
+                self.outside.append(name)
+                continue
+            for path in self._below(name, store.root):
+                found[name, path] = f"{contents.folder(name)}/{path}", f"{store.root}/{path}"
+        for place in (engine.layout.review, engine.layout.requests):
+            if place.exists():
+                found[PRIVATE, place.name] = f"{PRIVATE}/{place.name}", str(place)
+        return found
+
+    def _below(self, project: str, root: str) -> Iterator[str]:
+        waiting = [""]
+        while waiting:
+            folder = waiting.pop()
+            try:
+                entries = sorted(os.scandir(os.path.join(root, folder)), key=lambda each: each.name)
+            except FileNotFoundError:
+                continue
+            for each in entries:
+                path = f"{folder}/{each.name}" if folder else each.name
+                is_kept = is_kept_name(project, each.name)
+                with suppress(CommonplaceError):
+                    is_kept = is_kept and clean(path, project, hidden=True) == path
+                    if is_kept and (each.is_symlink() or each.is_file() or each.is_dir()):
+                        yield path
+                        waiting += [path] if each.is_dir(follow_symlinks=False) else []
+                        continue
+                self.left.append(f"{project}/{path}")
+
+    def _fill(
+        self, space: NewSpace, places: dict[Key, tuple[str, str]], progress: Callable[[int, int], None] | None
+    ) -> None:
+        """Make the database hold what is here: files, then the history."""
+        there = space.files()
+        space.remove_files([key for key in there if key not in places])
+        self._seen = {key: seen for key, seen in self._seen.items() if key in places}
+        done = 0
+        for batch in batches(self._rows(places, there), _ROWS, lambda row: len(row.body or b""), _BYTES):
+            space.put_files([row for row in batch if row.kind])
+            done += len(batch)
+            if progress is not None:
+                progress(done, len(places))
+        lines, known_lines = self._lines(), space.lines()
+        space.remove_lines([number for number in known_lines if number not in lines])
+        fresh = [row for number, row in lines.items() if known_lines.get(number) != sha256(row[1])]
+        for part in batches(fresh, _ROWS, lambda _: 0, 1):
+            space.put_lines(part)
+        here = {name: os.path.join(place, name) for place, _, names in os.walk(self.session.engine.layout.objects)
+                for name in names}  # fmt: skip
+        known = space.texts()
+        space.remove_texts(known - here.keys())
+        for names in batches(sorted(here.keys() - known), _ROWS, lambda _: 0, 1):
+            texts = [(name, read_file(here[name])) for name in names]
+            if damaged := next((name for name, file in texts if file.etag != name), None):
+                raise StorageError(f"the older text {damaged[:12]}", "it is damaged; see memory doctor")
+            space.put_texts((name, file.data) for name, file in texts)
+        self.texts, self.changes = len(here), len(lines)
+
+    def _rows(
+        self, places: dict[Key, tuple[str, str]], there: dict[Key, tuple[str, str | None, int | None]]
+    ) -> Iterator[FileRow]:
+        """A row for each place; of kind "" for one that is in the database already."""
+        for (project, path), (_, place) in places.items():
+            with suppress(FileNotFoundError):  # gone since; the second time nobody writes
+                status = os.lstat(place)
+                stamp, mode = stamp_of(status), stat.S_IMODE(status.st_mode)
+                known = self._seen.get((project, path))
+                if known is not None and known[0] == stamp:
                     continue
-                if each.old not in done:
-                    done.add(each.old)
-                    with suppress(NotFound, StorageError, ValueError):  # damaged, or no memory
-                        text = history.text(each.old, each.path).decode()
-                        yaml_text, body_at = frontmatter.split(text)
-                        yield frontmatter.parse(yaml_text or ""), text[body_at:].removesuffix("\n")
+                if stat.S_ISLNK(status.st_mode):
+                    row = FileRow(project, path, "link", None, None, os.readlink(place), 0o700, None)
+                elif stat.S_ISDIR(status.st_mode):
+                    row = FileRow(project, path, "folder", None, None, None, 0o700, None)
+                else:
+                    file = read_file(place)
+                    row = FileRow(project, path, "file", file.data, file.etag, None, mode, file.stamp.mtime_ns)
+                self._seen[project, path] = stamp, row.kind, row.sha256 or ""
+                is_there = there.get((project, path)) == (row.kind, row.sha256 or row.link, row.mode)
+                yield row._replace(kind="", body=None) if is_there else row
 
-    @verb
-    def store(self, batches: Sequence[Sequence[Record]], known: IngestedTexts, advance: Callable[[int], None]) -> int:
-        """Store new memories, each batch as one change, and tell `advance` how many a batch had. What another run took
-        in since `known` was made is left out. Returns how many were stored. Raises InvalidInput, StorageError; the
-        batches stored before stay."""
-        stored, history = 0, self.engine.home.history
-        for batch in batches:  # in one verb, that the disk be looked over once
-            with self.engine.writing():
-                records = batch
-                later = takewhile(lambda change: change.number > known.change, history.changes())
-                if any(change.verb == INGEST for change in later):
-                    now = self.known()
-                    records = [
-                        each for each in batch
-                        if each.further[SOURCE_REF] not in now.refs and not now.hashes[each.further[SOURCE_HASH]]
-                    ]  # fmt: skip
-                if records:
-                    Upkeep(self.memory).put(records, INGEST)
-                known.change = history.last
-            stored += len(records)
-            advance(len(batch))
-        return stored
+    def _lines(self) -> dict[int, tuple[Change, bytes]]:
+        """The journal: each line that can be read, by its number."""
+        found = {}
+        with suppress(FileNotFoundError):
+            for line in self.session.engine.layout.journal.read_bytes().split(b"\n"):
+                with suppress(ValueError):
+                    change = Change.load(line)
+                    found[change.number] = change, line + b"\n"
+        return found
 
+    def _check(self, space: NewSpace) -> None:
+        """Compare what the server makes of its bytes with what was read here. Raises StorageError."""
+        read = {key: digest for key, (_, kind, digest) in self._seen.items() if kind == "file"}
+        there = space.read_again()
+        lines = {number: sha256(line) for number, (_, line) in self._lines().items()}
+        if there != read or space.lines() != lines or len(space.texts()) != self.texts:
+            why = "what it holds is not what was read; run the move again"
+            raise StorageError(self.address.rpartition("@")[2], why)
+        names = {key: name for key, (name, _) in self._places().items()}
+        self.digests = {names[key]: digest for key, digest in there.items()}
+        self.size = sum(stamp[0] for stamp, kind, _ in self._seen.values() if kind == "file")
 
-def _texts_of(content: str, header: dict[str, Any]) -> Iterator[str]:
-    yield sha256(content.encode("utf-8", "surrogatepass"))
-    if isinstance(taken := header.get(SOURCE_HASH), str):
-        yield taken
+    def _shared(self) -> dict[str, bytes]:
+        """The files all replicas share, as they are to be there."""
+        layout, settings = self.session.engine.layout, self.session.engine.settings
+        changes = {f"projects.{name}": None if name in self.outside else f"{OWN}/{name}" for name in settings.projects}
+        changes |= {"storage.root": None} if config.stored(layout.config, "storage.root") else {}
+        found = {}
+        if layout.config.exists():
+            found[layout.config.name] = config.change(layout.config, changes).encode()
+        for each in (layout.access, layout.dream_report):
+            if each.exists():
+                found[each.name] = each.read_bytes()
+        return found

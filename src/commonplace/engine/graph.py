@@ -1,312 +1,424 @@
-"""The graph of the notes of project `graph`, and what a call changes in a graph of notes (contract 002)."""
+"""A knowledge graph, whatever it is kept in: its verbs; and the graph of a JSON Lines file (contract 002, 2 and 6)."""
 
 from __future__ import annotations
 
+import json
 import os
-import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol, TypeVar
 
-from commonplace.clock import microseconds
-from commonplace.engine.engine import verb
-from commonplace.engine.entities import AmbiguousEntity, Entity, EntityKey, GraphRelation, NoEntity
-from commonplace.engine.graph_verbs import MAX_RANKED, Graph, GraphEdits, T
-from commonplace.engine.transaction import Transaction
-from commonplace.engine.writing import editable, read_unlocked
-from commonplace.errors import CommonplaceError, InvalidInput
-from commonplace.index.entity_queries import PROJECT, EntityRow, target_name
-from commonplace.index.rows import NoteInfo
-from commonplace.note.entity import EntityText, compose, file_stem, folded_name
-from commonplace.note.frontmatter import parse_typed, split
-from commonplace.note.model import Relation as Item
+from commonplace.clock import stamp
+from commonplace.engine import limits
+from commonplace.engine.engine import Engine, verb
+from commonplace.engine.reading import ReadVerbs
+from commonplace.engine.writing import as_file
+from commonplace.errors import CannotUndo, CommonplaceError, NotFound, StorageError
+from commonplace.index.index import Index
+from commonplace.note.entity import Entity, EntityKey, GraphRelation
 from commonplace.query import Query
-from commonplace.store.base import File
+from commonplace.store.change import Step
+from commonplace.store.inplace import KeptLines, LineChange
+from commonplace.store.inplace.graph_lines import GraphText as GraphText
+from commonplace.store.inplace.graph_lines import entity_line, relation_line, said_by
+from commonplace.store.inplace.graph_lines import parse_graph as parse_graph
+from commonplace.store.inplace.graph_store import EntityLine, GraphStore, LineEdit
+from commonplace.store.journal import LINES, Change
 
-_LATEST = 253_000_000_000_000_000  # in the year 9987; no time after it could be written any more
-_OWN_KEYS = frozenset(("id", "title", "type", "created_at", "placeholder", "scope", "locked"))
+T = TypeVar("T")
+MAX_RANKED = 1000
 
 
-class NoteGraph(Graph):
-    """The notes of project `graph`, for one caller: entities of a foreign scope are not there."""
+class NoEntity(CommonplaceError):
+    """An observation for an entity that is not there."""
 
-    project = PROJECT
-    makes_sources = True
-    """Whether a name with relations that is no entity gets a placeholder, where they live."""
+    code = "not_found"
+
+    def __init__(self, name: str):
+        super().__init__(f"Entity with name {name} not found")
+
+
+class AmbiguousEntity(CommonplaceError):
+    """Two notes have one title, so writing to that name could mean either."""
+
+    code = "ambiguous"
+
+    def __init__(self, name: str, paths: Iterable[str]):
+        super().__init__(f"Entity with name {name} is ambiguous: {', '.join(paths)}")
+
+
+class GraphEdits(Protocol):
+    """What one call changes: `NoteEdits` in notes, `LineEdit` of store/inplace, which says what each does, in lines."""
+
+    known: set[str]
+
+    def observations(self, name: str) -> list[str]: ...
+    def has(self, relation: GraphRelation) -> bool: ...
+    def create(self, entity: Entity, more: dict[str, Any]) -> None: ...
+    def add_observations(self, name: str, texts: Sequence[str]) -> None: ...
+    def drop_observations(self, name: str, texts: set[str]) -> None: ...
+    def add_keys(self, name: str, more: dict[str, Any]) -> None: ...
+    def add_relations(self, relations: Sequence[GraphRelation]) -> None: ...
+    def drop_relations(self, relations: Sequence[GraphRelation]) -> None: ...
+    def remove_entities(self, names: Sequence[str]) -> None: ...
+
+
+class Graph(Protocol):
+    """Entities and relations. A call is all or nothing, durable on return, and applied in turn with others. Names
+    compare by code point. Reading sees what any program wrote before. Raises from errors.py."""
+
+    session: ReadVerbs
+    engine: Engine
+    _index: Index
+
+    def __init__(self, session: ReadVerbs):
+        self.session = session
+        self.engine = session.engine
+        self._index = session.engine.index
+
+    def keys(self) -> list[EntityKey]:
+        """Every entity, in order."""
+
+    def named(self, names: Iterable[str]) -> list[EntityKey]:
+        """The entities of these names, in order."""
+
+    def matching(self, text: str) -> list[EntityKey]:
+        """The entities whose name, type or any one observation holds `text`, in lower case; in order."""
+
+    def ranked(self, text: str) -> list[EntityKey]:
+        """The entities that hold the words of `text` in any order, best first; types count last."""
+
+    def observations(self, keys: Sequence[EntityKey]) -> list[list[str]]:
+        """What each of these entities says, in stored order."""
+
+    def further(self, keys: Sequence[EntityKey]) -> list[dict[str, Any]]:
+        """The keys each of these entities has that are not of a graph: another program's."""
+
+    def relations(self, names: set[str] | None = None) -> list[GraphRelation]:
+        """The relations with at least one end among `names` (None: all), in order."""
+
+    def version(self) -> Any:
+        """A value that differs once something changed, also when the graph cannot be served."""
+
+    def warnings(self) -> list[str]:
+        """What was met and is not shown, in few words; none for most graphs."""
+        return []
+
+    def at_once(self, read: Callable[[], T]) -> T:
+        """What `read` returns, which only reads: all its looks see the graph as it is at one moment."""
+
+    def _change(self, verb: str, names: Iterable[str], plan: Callable[[GraphEdits], T]) -> T:
+        """Carry out what `plan` does to the edits as one change, which is about `names`; it may be called again."""
+
+    @verb
+    def create_entities(self, entities: Sequence[Entity]) -> list[Entity]:
+        """Store those whose name is new, equal observations once; of twins the first counts. Returns them."""
+        wanted: dict[str, Entity] = {}
+        for each in entities:
+            wanted.setdefault(each.name, Entity(each.name, each.type, tuple(dict.fromkeys(each.observations))))
+
+        def plan(edits: GraphEdits) -> list[Entity]:
+            new = [each for each in wanted.values() if each.name not in edits.known]
+            for each in new:
+                edits.create(each, {})
+            return new
+
+        return self._change("write", wanted, plan)
+
+    @verb
+    def create_relations(self, relations: Sequence[GraphRelation]) -> list[GraphRelation]:
+        """Store those that are new; their ends need not exist. Returns them."""
+        wanted = {each.triple: each for each in relations}.values()
+
+        def plan(edits: GraphEdits) -> list[GraphRelation]:
+            new = [each for each in wanted if not edits.has(each)]
+            edits.add_relations(new)
+            return new
+
+        return self._change("edit", {each.source for each in wanted}, plan)
+
+    @verb
+    def add_observations(self, additions: Sequence[tuple[str, Sequence[str]]]) -> list[tuple[str, list[str]]]:
+        """Add to each named entity what it does not say yet. Returns what was new. Raises NoEntity."""
+
+        def plan(edits: GraphEdits) -> list[tuple[str, list[str]]]:
+            if missing := [name for name, _ in additions if name not in edits.known]:
+                raise NoEntity(missing[0])
+            names = dict.fromkeys(name for name, _ in additions)
+            known = {name: dict.fromkeys(edits.observations(name), False) for name in names}
+            results = []
+            for name, texts in additions:
+                added = [text for text in dict.fromkeys(texts) if text not in known[name]]
+                known[name] |= dict.fromkeys(added, True)
+                results.append((name, added))
+            for name, there in known.items():  # each note is read and written once
+                if new := [text for text, is_new in there.items() if is_new]:
+                    edits.add_observations(name, new)
+            return results
+
+        return self._change("edit", {name for name, _ in additions}, plan)
+
+    @verb
+    def merge(self, entities: Sequence[tuple[Entity, dict[str, Any]]], relations: Sequence[GraphRelation]) -> None:
+        """Take in another graph as one change: entities that exist get the observations they lack, twins become
+        one. The keys that come with an entity go with it, where it has none of that name."""
+        wanted: dict[str, tuple[str, dict[str, None], dict[str, Any]]] = {}
+        for each, more in entities:
+            _, texts, keys = wanted.setdefault(each.name, (each.type, {}, {}))
+            texts |= dict.fromkeys(each.observations)
+            keys |= {key: value for key, value in more.items() if key not in keys}
+        new = {each.triple: each for each in relations}.values()
+
+        def plan(edits: GraphEdits) -> None:
+            for name, (kind, texts, keys) in wanted.items():
+                if name in edits.known:
+                    there = set(edits.observations(name))
+                    if lacking := [text for text in texts if text not in there]:
+                        edits.add_observations(name, lacking)
+                    edits.add_keys(name, keys)
+                else:
+                    edits.create(Entity(name, kind, tuple(texts)), keys)
+            edits.add_relations([each for each in new if not edits.has(each)])
+
+        self._change("import", {*wanted, *(each.source for each in new)}, plan)
+
+    @verb
+    def delete_entities(self, names: Sequence[str]) -> None:
+        """Remove entities, all of one name, and every relation at either end; unknown names are no error."""
+        self._change("delete", names, lambda edits: edits.remove_entities(names))
+
+    @verb
+    def delete_observations(self, deletions: Sequence[tuple[str, Sequence[str]]]) -> None:
+        """Remove all copies of observations; what is not there is no error."""
+        gone: dict[str, set[str]] = {}
+        for name, texts in deletions:
+            gone.setdefault(name, set()).update(texts)
+
+        def plan(edits: GraphEdits) -> None:
+            for name, texts in gone.items():
+                if name in edits.known:
+                    edits.drop_observations(name, texts)
+
+        self._change("edit", gone, plan)
+
+    @verb
+    def delete_relations(self, relations: Sequence[GraphRelation]) -> None:
+        """Remove relations, all copies; what is not there is no error."""
+        names = {each.source for each in relations}
+        self._change("edit", names, lambda edits: edits.drop_relations(relations))
+
+
+def graph_lines(graph: Graph) -> list[str]:
+    """The graph as JSON Lines as it is at one moment, entities first."""
+
+    def read() -> list[str]:
+        keys = graph.keys()
+        found = zip(keys, graph.observations(keys), graph.further(keys), strict=True)
+        entities = [entity_line(Entity(key.name, key.type, tuple(texts)), more) for key, texts, more in found]
+        return [*entities, *map(relation_line, graph.relations())]
+
+    return graph.at_once(read)
+
+
+class FileGraph(Graph):
+    """The graph in a file. The caller is only recorded in the history: graph files have no scopes."""
+
+    def __init__(self, session: ReadVerbs, store: GraphStore):
+        super().__init__(session)
+        self.store = store
+        self._is_current = False
 
     @verb
     def keys(self) -> list[EntityKey]:
-        self.engine.fresh()
-        return [key_of(row) for row in self._index.entities.all(self.session.agent)]
+        self._fresh()
+        return [_key(each) for each in self.store.entities.values()]
 
     @verb
     def named(self, names: Iterable[str]) -> list[EntityKey]:
-        self.engine.fresh()
-        return [key_of(row) for row in self.notes(names) if row.kind is not None]
+        self._fresh()
+        lines = sorted(line for name in set(names) for line in self.store.named.get(name, ()))
+        return [_key(self.store.entities[line]) for line in lines]
 
     @verb
     def matching(self, text: str) -> list[EntityKey]:
-        self.engine.fresh()
-        return [key_of(row) for row in self._index.entities.matching(text.lower(), self.session.agent)]
+        self._fresh()
+        wanted = text.lower()
+        return [_key(each) for each in self.store.entities.values() if wanted in each.lowered]
 
     @verb
     def ranked(self, text: str) -> list[EntityKey]:
-        self.engine.fresh()
-        hits = self.session.search(Query(text=text, projects=(self.project,)), limit=MAX_RANKED)
-        entities = {row.note: row for row in self._index.entities.all(self.session.agent)}
-        found = {hit.note.row: entities[hit.note.row] for hit in hits if hit.note.row in entities}
-        holding = [set(self._index.entities.matching(word, self.session.agent)) for word in text.lower().split()]
-        if holding:
-            also = set.intersection(*holding)
-            found |= {row.note: row for row in entities.values() if row in also and row.note not in found}
-        return [key_of(row) for row in found.values()]
+        self._fresh()
+        words = text.lower().split()
+
+        def weight(entity: EntityLine) -> int:
+            name, kind = entity.name.lower(), entity.type.lower()
+            return sum(4 * (word in name) + 2 * (word in kind) + (name == word) for word in words)
+
+        holding = [each for each in self.store.entities.values() if all(word in each.lowered for word in words)]
+        found: dict[int, EntityLine] = {}
+        if self.engine.stores.get(self.store.name) is self.store:
+            hits = self.session.search(Query(text=text, projects=(self.store.name,)), limit=MAX_RANKED)
+            entities = [self.store.entity(hit.note.path) for hit in hits]
+            found = {each.number: each for each in entities if each is not None}
+        else:  # no project of this process: nothing of the file is in the index
+            holding.sort(key=lambda each: (-weight(each), each.number))
+        found |= {each.number: each for each in holding if words and each.number not in found}
+        return [_key(each) for each in found.values()]
 
     @verb
     def observations(self, keys: Sequence[EntityKey]) -> list[list[str]]:
-        found = self._index.entities.observations([key.handle for key in keys])
-        return [found.get(key.handle, []) for key in keys]
+        return [list(key.handle.observations) for key in keys]
 
     @verb
     def further(self, keys: Sequence[EntityKey]) -> list[dict[str, Any]]:
-        # Those below `fields` by their own names; numbers are numbers.
-        infos, every = self._index.notes.infos([key.handle for key in keys]), list[dict[str, Any]]()
-        for key in keys:
-            info = infos.get(key.handle)
-            found = _unknown_keys(info.header) if info is not None else {}
-            if info is not None and found:
-                # The index knows all plain values but true, false and null as texts.
-                with suppress(ValueError, CommonplaceError):
-                    found = _unknown_keys(parse_typed(split(self.session.file(info).data.decode()).yaml or ""))
-            every.append(found)
-        return every
-
-    @verb
-    def lacking(self, keys: Sequence[tuple[EntityKey, dict[str, Any]]]) -> list[bool]:
-        """Whether each of these entities lacks one of the unknown keys that come with it."""
-        infos = self._index.notes.infos([key.handle for key, _ in keys])
-        return [key.handle in infos and not _header_keys(more).keys() <= infos[key.handle].header.keys()
-                for key, more in keys]  # fmt: skip
+        return [json.loads(self.store.lines[key.handle.number]) for key in keys]
 
     @verb
     def relations(self, names: set[str] | None = None) -> list[GraphRelation]:
-        self.engine.fresh()
-        entities, viewer = self._index.entities, self.session.agent
-        return entities.relations(viewer) if names is None else entities.relations_at(names, viewer)
+        self._fresh()
+        if names is None:
+            return list(self.store.relations.values())
+        lines = {line for name in names for line in self.store.ends.get(name, ())}
+        return [self.store.relations[line] for line in sorted(lines)]
 
     @verb
     def version(self) -> Any:
-        self.engine.fresh()
-        return self._index.entities.version(self.session.agent)
+        try:
+            self._fresh()
+        except CommonplaceError as error:
+            return str(error)
+        return self.store.changes
+
+    @verb
+    def warnings(self) -> list[str]:
+        return self.store.warnings()
 
     @verb
     def at_once(self, read: Callable[[], T]) -> T:
-        self.engine.fresh()
-        with self._index.snapshot():
+        """What `read` returns: the file is looked at once, before."""
+        self._fresh()
+        self._is_current = True
+        try:
             return read()
+        finally:
+            self._is_current = False
 
-    def notes(self, names: Iterable[str]) -> list[EntityRow]:
-        """The entities and placeholders of these names, in order."""
-        return self._index.entities.named(names, self.session.agent)
+    def _fresh(self) -> None:
+        """Show what is on disk, after completing what a writer of this home that died left."""
+        if self._is_current:
+            return
+        self.store.fresh()
+        if self.engine.home.lines.waits():
+            self.engine.home.try_to_recover()
+            self.store.fresh()
 
     def _change(self, verb: str, names: Iterable[str], plan: Callable[[GraphEdits], T]) -> T:
-        with self.session.change(verb) as change:
-            edits = NoteEdits(self, change, names)
-            result = plan(edits)
-            edits.add_steps()
-        return result
+        results = list[T]()
 
-    def target_of(self, item: Item, row: EntityRow) -> str:
-        """The name a relation item of the note `row` leads to."""
-        return target_name(item.target, item.project)
+        def edited() -> LineEdit:
+            edit = LineEdit(self.store, names, verb)
+            results.append(plan(edit))
+            edit.finish()
+            return edit
 
-    def observed(self, text: EntityText) -> list[str]:
-        """What the text of an entity says."""
-        return text.observations
+        self.change(edited)
+        return results[-1]
 
+    def change(self, plan: Callable[[], LineEdit], undoes: int | None = None) -> Change | None:
+        """Carry out what `plan` says, logged as an undo of change `undoes` if that is given. Returns the change,
+        None when nothing was to be done. Raises NotAGraphFile, StorageError."""
+        engine, made = self.engine, list[Change]()
 
-class NoteEdits:
-    """What one call changes in notes, as `LineEdit` of store/inplace does in lines; the home's lock is held."""
+        def announce(lines: LineChange) -> None:
+            number = engine.home.history.last + 1
+            name, file = self.store.name, os.path.basename(self.store.root)
+            agent, face, by = self.session.agent, self.session.face, self.session.by or None
+            written = Step("put", name, "", file, data=b"".join([*lines.new, *lines.added]), old=as_file(b""))
+            limits.check([written], engine.settings, agent, engine.day_use, engine.clock())
+            made[:] = [Change(number, stamp(engine.clock()), lines.verb, name, file, agent, face, undoes=undoes, by=by)]
+            engine.home.lines.begin(made[0], lines)
 
-    def __init__(self, graph: NoteGraph, change: Transaction, names: Iterable[str]):
-        self._graph, self._session, self._change = graph, graph.session, change
-        self._index = graph.session.index
-        self._rows = _grouped((row.name, row) for row in graph.notes(names))
-        self.known = {name for name, rows in self._rows.items() if any(row.kind is not None for row in rows)}
-        self._texts: dict[str, tuple[EntityRow, File, str, EntityText]] = {}
-        self._triples: dict[str, set[tuple[str, str, str]]] = {}
-        self._new: dict[str, dict[str, Any]] = {}
-        self._removed: dict[str, tuple[EntityRow, File]] = {}
-        self._last_created = 0
+        def admitted() -> LineEdit:
+            edit = plan()
+            if undoes is None:
+                text = b"".join([*edit.lines.values(), *edit.added]).decode("utf-8", "replace")
+                self.session.admitted(text, self.store.name, [self.store.lines[n] for n in edit.lines], whole=True)
+            return edit
 
-    def _row(self, name: str) -> EntityRow | None:
-        """The one note of a name, an entity before a placeholder. Raises AmbiguousEntity."""
-        rows = self._rows.get(name, [])
-        entities = [row for row in rows if row.kind is not None]
-        if len(entities) > 1:
-            raise AmbiguousEntity(name, sorted(row.path for row in entities))
-        return next(iter(entities or rows), None)
-
-    def _info(self, row: EntityRow) -> NoteInfo:
-        info = self._index.notes.get(self._graph.project, row.path)
-        assert info is not None
-        return info
-
-    def _text(self, row: EntityRow) -> EntityText:
-        """The note's text with what this call changed so far. Raises Locked, NotText."""
-        if row.path not in self._texts:
-            file, text = editable(self._session, self._info(row))
-            self._texts[row.path] = (row, file, text, EntityText(text))
-        return self._texts[row.path][3]
-
-    @contextmanager
-    def _changing(self, name: str, row: EntityRow | None = None) -> Iterator[EntityText]:
-        """The text of the note of a name, or of `row`, to be changed inside. Raises InvalidInput when that cannot be
-        done by lines."""
-        row = row or self._row(name)
-        assert row is not None
-        try:
-            yield self._text(row)
-        except ValueError as error:
-            raise InvalidInput(
-                f"The note {row.path} was not changed: {error}. Mend it in an editor or with edit_note."
-            ) from None
-
-    def observations(self, name: str) -> list[str]:
-        with self._changing(name) as text:
-            return self._graph.observed(text)
-
-    def has(self, relation: GraphRelation) -> bool:
-        row = self._row(relation.source)
-        if row is None:
-            return False
-        if row.path not in self._triples:
-            items = self._text(row).relations
-            self._triples[row.path] = {(row.name, self._graph.target_of(each, row), each.type) for each in items}
-        return relation.triple in self._triples[row.path]
-
-    def create(self, entity: Entity, more: dict[str, Any]) -> None:
-        if self._row(entity.name) is None:
-            self._add(entity.name, type=entity.type, observations=entity.observations, more=_header_keys(more))
-            return
-        with self._changing(entity.name) as text:  # a placeholder becomes an entity; its relations stay
-            text.make_entity(entity.type, self._created_at())
-            text.ensure_observations()
-            there = set(text.observations)
-            text.add_observations([each for each in entity.observations if each not in there])
-        self.add_keys(entity.name, more)
-
-    def _add(self, name: str, **parts: Any) -> None:
-        """A new note, of these parts (see `compose`): a placeholder without a type."""
-        empty: dict[str, Any] = {"type": None, "observations": (), "relations": [], "more": {}}
-        self._new[name] = {"name": name, "created": self._created_at(), **empty, **parts}
-
-    def add_observations(self, name: str, texts: Sequence[str]) -> None:
-        with self._changing(name) as text:
-            text.add_observations(texts)
-
-    def drop_observations(self, name: str, texts: set[str]) -> None:
-        with self._changing(name) as text:
-            text.drop_observations(texts)
-
-    def add_keys(self, name: str, more: dict[str, Any]) -> None:
-        keys = _header_keys(more)
-        with self._changing(name) as text:
-            if lacking := {key: keys[key] for key in keys.keys() - text.keys} if keys else {}:
-                text.set_keys(lacking)
-
-    def add_relations(self, relations: Sequence[GraphRelation]) -> None:
-        for name, pairs in _grouped((each.source, (each.type, each.target)) for each in relations).items():
-            if name in self._new:
-                self._new[name]["relations"] += pairs
-            elif self._row(name) is not None:
-                with self._changing(name) as text:
-                    text.add_relations(pairs)
-            elif self._graph.makes_sources:
-                self._add(name, relations=pairs)
-            else:
-                raise NoEntity(name)
-
-    def drop_relations(self, relations: Sequence[GraphRelation]) -> None:
-        triples = {each.triple for each in relations}
-        for name, rows in self._rows.items():
-            self._row(name)
-            for row in rows:
-                self._drop(row, triples.__contains__)
-
-    def _drop(self, row: EntityRow, is_dropped: Callable[[tuple[str, str, str]], bool]) -> None:
-        """Take relations out of a note; a placeholder goes with its last one."""
-        with self._changing(row.name, row) as text:
-            text.drop_relations(lambda item: is_dropped((row.name, self._graph.target_of(item, row), item.type)))
-        if row.kind is None and not text.relations:
-            self._remove(row)
-
-    def _remove(self, row: EntityRow) -> None:
-        self._removed[row.path] = (row, read_unlocked(self._session, self._info(row)))
-
-    def remove_entities(self, names: Sequence[str]) -> None:
-        gone, paths = set(names), set()
-        for name, rows in self._rows.items():
-            self._row(name)
-            for row in rows:
-                self._remove(row)
-                paths.add(row.path)
-        touching = self._index.entities.relations_at(gone, self._session.agent)
-        linking = [each for each in touching if each.target in gone and each.order[1] not in paths]
-        sources = {row.path: row for row in self._graph.notes({each.source for each in linking})}
-        for path in dict.fromkeys(each.order[1] for each in linking):
-            self._drop(sources[path], lambda triple: triple[1] in gone)
-
-    def add_steps(self) -> None:
-        """Add the steps to the change: texts that differ, new notes, removals."""
-        project, change, stems = self._graph.project, self._change, set[str]()
-        for row, file, before, text in self._texts.values():
-            if text.text != before and row.path not in self._removed:
-                change.put(project, row.path, text.text.encode(), old=file, scope=row.scope)
-        root, holds_file = self._session.engine.store(project).root, self._index.entities.holds_file
-
-        def is_taken(stem: str) -> bool:
-            is_new = folded_name(stem) in stems
-            return is_new or os.path.lexists(os.path.join(root, f"{stem}.md")) or holds_file(project, stem)
-
-        for name, new in self._new.items():
-            stem = file_stem(name, is_taken)
-            stems.add(folded_name(stem))
-            change.put(project, f"{stem}.md", compose(str(uuid.uuid4()), **new).encode())
-        for row, file in self._removed.values():
-            change.remove(project, row.path, file, scope=row.scope)
-
-    def _created_at(self) -> int:
-        """The next `created_at`, later than any other in the graph (5.1)."""
-        last = self._last_created or min(self._index.entities.last_created(), _LATEST)
-        self._last_created = max(microseconds(self._session.clock()), last + 1)
-        return self._last_created
+        with engine.writing(), engine.home.lines.changing():
+            engine.guard.keep()
+            self.store.change(admitted, announce)
+            engine.commits += bool(made)
+        return made[0] if made else None
 
 
-def key_of(row: EntityRow) -> EntityKey:
-    """An entity's row as a key."""
-    note, created, path, _, name, kind = row
-    assert kind is not None
-    return EntityKey((created, path), name, kind, note)
+def undo_lines(session: ReadVerbs, change: Change, blocked: Callable[[str, str], CannotUndo]) -> Change:
+    """Take back `change`, which is one to lines; the home's lock is held. `blocked` words that a place changed since.
+    Raises CannotUndo, NotAGraphFile, StorageError."""
+    engine = session.engine
+    touched = next(each for each in change.files if each.do == LINES and each.new is not None)
+    try:
+        kept = engine.home.lines.kept(touched)
+    except (NotFound, StorageError):
+        raise CannotUndo(f"cannot undo #{change.number}: its lines are no longer kept") from None
+    known = engine.stores.get(touched.project)
+    store = known if isinstance(known, GraphStore) else store_of(session, touched.file)
+    graph = FileGraph(session, store or GraphStore(touched.project, touched.file))
+
+    def plan() -> LineEdit:
+        edit = _inverse(graph.store, kept)
+        if edit is None:
+            raise blocked(change.project, change.path)
+        return edit
+
+    made = graph.change(plan, undoes=change.number)
+    if made is None:
+        raise CannotUndo(f"cannot undo #{change.number}: nothing of it is left")
+    return made
 
 
-def _header_keys(more: dict[str, Any]) -> dict[str, Any]:
-    """Unknown keys of an entity as keys of its header; one that means something here stands below `fields`."""
-    meaning = {key: value for key, value in more.items() if key in _OWN_KEYS}
-    if not meaning:
-        return more
-    return {key: value for key, value in more.items() if key not in _OWN_KEYS} | {"fields": meaning}
+def store_of(session: ReadVerbs, file: str) -> GraphStore | None:
+    """The project that is the graph file at this absolute path, None when none is."""
+    stores = session.engine.stores.values()
+    return next((each for each in stores if isinstance(each, GraphStore) and each.root == file), None)
 
 
-def _unknown_keys(header: dict[str, Any]) -> dict[str, Any]:
-    """What `_header_keys` made keys of a header, back again."""
-    below = header.get("fields")
-    others = {key: value for key, value in header.items() if key not in _OWN_KEYS and key != "fields"}
-    return others | (below if isinstance(below, dict) else {})
+def _inverse(store: GraphStore, kept: KeptLines) -> LineEdit | None:
+    """The edit that takes it back; None when a line of it is not there as it was left, or what went is there again."""
+    slots: dict[bytes, list[int]] = {}
+    for slot, line in enumerate(store.lines):
+        if line:
+            slots.setdefault(line.rstrip(b"\r\n"), []).append(slot)
+    edit = LineEdit(store, verb="undo")
+    for line in reversed(kept.added):
+        if not (found := slots.get(line.rstrip(b"\r\n"))):
+            return None
+        edit.lines[found.pop()] = b""
+    returning: list[tuple[int, bytes]] = []
+    for number, old, new in kept.replaced:
+        if not new:
+            returning.append((number, old))
+        elif found := slots.get(new.rstrip(b"\r\n")):
+            edit.lines[found.pop(0)] = old
+        else:
+            return None
+    if any(_is_there(store, edit, old) for _, old in returning):
+        return None
+    left = [slot for slot, line in enumerate(store.lines) if line and edit.lines.get(slot) != b""]
+    for before, (number, old) in enumerate(returning):
+        at = number - before
+        edit.inserted.setdefault(left[at] if at < len(left) else len(store.lines), []).append(old)
+    return edit
 
 
-def _grouped(pairs: Iterable[tuple[str, Any]]) -> dict[str, list[Any]]:
-    """The second ones by the first, both in order."""
-    found: dict[str, list[Any]] = {}
-    for name, each in pairs:
-        found.setdefault(name, []).append(each)
-    return found
+def _is_there(store: GraphStore, edit: LineEdit, line: bytes) -> bool:
+    """Whether the entity or relation of a line stands in the file, but for what the edit removes."""
+    found = said_by(line)
+    if isinstance(found, GraphRelation):
+        slots = [slot for slot in store.ends.get(found.source, ()) if store.relations[slot].triple == found.triple]
+    else:
+        slots = store.named.get(found.name, []) if found is not None else []
+    return any(slot not in edit.lines for slot in slots)
+
+
+def _key(entity: EntityLine) -> EntityKey:
+    return EntityKey((entity.order,), entity.name, entity.type, entity)

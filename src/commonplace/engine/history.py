@@ -233,7 +233,7 @@ class HistoryVerbs(NoteVerbs):
                 if texts and not any(each.kept for each in texts):
                     raise CannotUndo(f"cannot undo #{done.number}: {PASSING}")
                 if any(each.do == LINES for each in done.files):
-                    from commonplace.engine.file_graph import undo_lines
+                    from commonplace.engine.graph import undo_lines
 
                     return undo_lines(self, done, partial(blocked, done, later))
                 return self._take_back([(done, later)], f"#{done.number}")

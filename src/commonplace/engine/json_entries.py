@@ -26,7 +26,7 @@ from commonplace.errors import CommonplaceError, StorageError
 from commonplace.note.entry import seconds
 from commonplace.store.access import AccessLog
 from commonplace.store.files import reason, storing
-from commonplace.store.inplace.locked_file import Content, JsonFiles, Row, stem_of
+from commonplace.store.inplace import Content, JsonFiles, Row, stem_of
 from commonplace.text.unicode import repair_surrogates
 
 _KNOWN = ("key", "value", "created_at", "accessed_at", "expires_at", "access_count", "namespace")

@@ -16,8 +16,9 @@ from commonplace.engine.locations import Location, own_root
 from commonplace.engine.writing import as_file, id_list
 from commonplace.errors import NotFound, StorageError
 from commonplace.index.database import SCHEMA
+from commonplace.note.entity import GraphRelation
 from commonplace.note.model import CATEGORY_PROJECT
-from commonplace.store.inplace.graph_lines import GraphRelation, said_by
+from commonplace.store.inplace.graph_lines import said_by
 from commonplace.store.journal import ERASE, LINES, ORIGINS, Change, Touched
 from commonplace.store.layout import PRIVATE, TEMP_PREFIX
 
@@ -252,13 +253,15 @@ class Found:
     mentions: list[str] = field(default_factory=list)
 
 
-def search(engine: Engine, needles: Needles, folders: Iterable[str] = ()) -> Found:
+def search(engine: Engine, needles: Needles, folders: Sequence[str] = ()) -> Found:
     """Look for the needles in all files of the home, in the notes and temporary files of projects elsewhere, and in
     the JSON files of `folders`. What the text of another note, or a kept one, holds is its author's: looked for nowhere
     else."""
     found, theirs, ours = Found(), dict[str, set[bytes]](), dict[str, set[bytes]]()
+    places = "\n".join([*(store.root for store in engine.stores.values()), *folders])
+    known = needles.found_in(os.fsencode(f"{places}\n{places.lower()}"))  # where a project lies is no trace of a note
     for name, path, is_ours in _files(engine, folders):
-        held = _held(found, path, needles)
+        held = _held(found, path, needles) - known
         if held:
             (ours if is_ours else theirs)[name] = held
     common = needles.found_in(SCHEMA.read_bytes()).union(*theirs.values())

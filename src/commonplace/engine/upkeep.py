@@ -1,26 +1,31 @@
 """What upkeep does to the memories of project `categories`: store whole records, set keys, move between
-categories, merge, remove, fold the counts of reads (contract 001, 2, 5 and 12; docs/format.md).
+categories, merge, remove, fold the counts of reads (contract 001, 2, 5 and 12; docs/format.md); and what ingestion took
+in before.
 
-Each verb is one change. The caller plans from what it read (`NoteInfo`); a memory that is not as it was then
-is a Conflict, and nothing is done.
+Each verb of `Upkeep` is one change. The caller plans from what it read (`NoteInfo`); a memory that is not as it was
+then is a Conflict, and nothing is done.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from commonplace.clock import parse_stamp, stamp
 from commonplace.engine import writing
 from commonplace.engine.engine import verb
 from commonplace.engine.history import HistoryVerbs
+from commonplace.engine.memory_rows import content_of
 from commonplace.engine.transaction import Transaction
-from commonplace.errors import Conflict, Exists, InvalidInput, NotFound, NotText
+from commonplace.errors import Conflict, Exists, InvalidInput, NotFound, NotText, StorageError
 from commonplace.index.keys import TITLE_CUT
 from commonplace.index.rows import NoteInfo
-from commonplace.note import entry, links, model
+from commonplace.note import entry, frontmatter, links, model
 from commonplace.note.compose import Record
 from commonplace.note.edit import SetKeys
 from commonplace.note.frontmatter import REMOVE
@@ -28,7 +33,7 @@ from commonplace.note.links import fold_title
 from commonplace.note.markdown import names
 from commonplace.note.model import CATEGORIES, CATEGORY_PROJECT, INBOX, MEMORY_PROJECTS
 from commonplace.query import Query
-from commonplace.store.base import File
+from commonplace.store.base import File, sha256
 from commonplace.store.change import Step
 from commonplace.store.journal import FOLD
 from commonplace.store.layout import PRIVATE
@@ -39,6 +44,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 FOLDED_AT_ONCE = 100
+INGEST = "ingest"
+SOURCE_REF, SOURCE_ROOT, SOURCE_HASH = "source_ref", "source_root", "source_hash"
+"""Header keys: the file a memory was made from, the folder that is in, and the hash of the text it had then."""
 
 
 class Upkeep:
@@ -362,3 +370,100 @@ def _merged(survivor: NoteInfo, other: NoteInfo, names: Sequence[str], pending: 
     if in_inbox:
         keys |= {"phase": "organized", "category": category}
     return keys, category
+
+
+@dataclass(slots=True)
+class IngestedTexts:
+    """The texts and files that memories the caller sees were made from. `hashes` counts the memories that have a text,
+    by its SHA-256: the one they hold and the one they were made from. `refs` are memories by source reference.
+    `gone_hashes` and `gone_refs` are those of memories that were removed, as far as the history holds them."""
+
+    hashes: Counter[str] = field(default_factory=Counter)
+    refs: dict[str, NoteInfo] = field(default_factory=dict)
+    texts: dict[str, frozenset[str]] = field(default_factory=dict)
+    gone_hashes: set[str] = field(default_factory=set)
+    gone_refs: set[str] = field(default_factory=set)
+    change: int = 0
+
+    def hold(self, identity: str, texts: frozenset[str]) -> frozenset[str]:
+        """Memory `identity` has these texts from now on. Returns the hashes nothing has any more."""
+        before = self.texts.get(identity, frozenset())
+        self.hashes.update(texts)
+        self.hashes.subtract(before)
+        self.texts[identity] = texts
+        return frozenset(each for each in before if not self.hashes[each])
+
+
+class Ingested:
+    """The verbs of ingestion for the caller of `memory`."""
+
+    def __init__(self, memory: HistoryVerbs):
+        self.memory = memory
+        self.engine = memory.engine
+
+    @verb
+    def known(self) -> IngestedTexts:
+        """What is known now: one pass over the memories, one over the history."""
+        upkeep = Upkeep(self.memory)
+        known, merged = IngestedTexts(), set[str]()
+        with self.engine.writing():
+            for info in (*upkeep.every(), *upkeep.every(Query(archived=True))):
+                known.hold(info.id, frozenset(_texts_of(content_of(self.memory, info), info.header)))
+                if isinstance(ref := info.header.get(SOURCE_REF), str):
+                    known.refs.setdefault(ref, info)
+                merged.update(writing.id_list(info.header.get("merged")))
+            known.change = self.engine.home.history.last
+        for header, content in self._removed():
+            identity = str(header.get("id"))
+            if identity in known.texts:
+                continue  # moved since, or brought back
+            known.gone_hashes.update(_texts_of(content, header))
+            if identity not in merged and isinstance(ref := header.get(SOURCE_REF), str):
+                known.gone_refs.add(ref)
+        return known
+
+    def _removed(self) -> Iterator[tuple[dict[str, Any], str]]:
+        """Header and content of every text the history holds of a memory that was removed."""
+        history, done = self.engine.home.history, set[str]()
+        for change in history.changes():
+            here = [each for each in change.files if each.project in MEMORY_PROJECTS]
+            put = {each.path.rpartition("/")[2] for each in here if each.do == "put"}
+            for each in here:
+                is_moved = each.path.rpartition("/")[2] in put
+                if each.do != "remove" or is_moved or not (each.kept and each.old and self.memory.sees(each.scope)):
+                    continue
+                if each.old not in done:
+                    done.add(each.old)
+                    with suppress(NotFound, StorageError, ValueError):  # damaged, or no memory
+                        text = history.text(each.old, each.path).decode()
+                        yaml_text, body_at = frontmatter.split(text)
+                        yield frontmatter.parse(yaml_text or ""), text[body_at:].removesuffix("\n")
+
+    @verb
+    def store(self, batches: Sequence[Sequence[Record]], known: IngestedTexts, advance: Callable[[int], None]) -> int:
+        """Store new memories, each batch as one change, and tell `advance` how many a batch had. What another run took
+        in since `known` was made is left out. Returns how many were stored. Raises InvalidInput, StorageError; the
+        batches stored before stay."""
+        stored, history = 0, self.engine.home.history
+        for batch in batches:  # in one verb, that the disk be looked over once
+            with self.engine.writing():
+                records = batch
+                later = takewhile(lambda change: change.number > known.change, history.changes())
+                if any(change.verb == INGEST for change in later):
+                    now = self.known()
+                    records = [
+                        each for each in batch
+                        if each.further[SOURCE_REF] not in now.refs and not now.hashes[each.further[SOURCE_HASH]]
+                    ]  # fmt: skip
+                if records:
+                    Upkeep(self.memory).put(records, INGEST)
+                known.change = history.last
+            stored += len(records)
+            advance(len(batch))
+        return stored
+
+
+def _texts_of(content: str, header: dict[str, Any]) -> Iterator[str]:
+    yield sha256(content.encode("utf-8", "surrogatepass"))
+    if isinstance(taken := header.get(SOURCE_HASH), str):
+        yield taken

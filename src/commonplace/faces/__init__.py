@@ -12,7 +12,7 @@ from commonplace.errors import InvalidInput
 if TYPE_CHECKING:
     from commonplace.engine import Memory
     from commonplace.engine.entries import Entries
-    from commonplace.engine.graph_verbs import Graph
+    from commonplace.engine.graph import Graph
     from commonplace.faces.notes.drop_in_replies import Vault
     from commonplace.faces.tool import Hooks, Registry
 

@@ -7,18 +7,15 @@ import sqlite3
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Sequence
 from itertools import accumulate, chain
-from operator import attrgetter, itemgetter
-from typing import TYPE_CHECKING, NamedTuple
+from operator import attrgetter
+from typing import NamedTuple, TypeVar
 
 from commonplace.index.database import Queries, held, snapshot, version
 from commonplace.index.facets import may_see
 from commonplace.index.keys import key
-from commonplace.note.entity import folded_name
+from commonplace.note.entity import EntityKey, GraphRelation, folded_name
 from commonplace.note.links import without_suffix
 from commonplace.note.model import GLOBAL, Note
-
-if TYPE_CHECKING:
-    from commonplace.store.inplace.graph_lines import GraphRelation
 
 PROJECT = "graph"
 _ENTITY = "e.note, e.created, e.path, e.scope, e.name, e.kind"
@@ -40,6 +37,11 @@ class EntityRow(NamedTuple):
     name: str
     kind: str | None
 
+    @property
+    def key(self) -> EntityKey:
+        """The entity; `handle` is the row of its note."""
+        return EntityKey((self.created, self.path), self.name, self.kind or "", self.note)
+
 
 def put(db: sqlite3.Connection, note: Note, row: int, created: int) -> None:
     """Store what a note of project `graph` says. Expects a transaction; `row` is the note's."""
@@ -49,8 +51,9 @@ def put(db: sqlite3.Connection, note: Note, row: int, created: int) -> None:
     db.execute("insert into entity values (null, ?, ?, ?, ?, ?, ?, ?)", values)
 
 
-_Known = tuple[tuple[int, str], EntityRow, str, list["GraphRelation"]]
-"""What stays in memory of an entity or a placeholder: its place in the order, its row, text and relations."""
+_Known = tuple[EntityKey, str, str | None, list[GraphRelation]]
+"""What stays in memory of an entity or a placeholder: its key, scope, text (None: a placeholder) and relations."""
+Ordered = TypeVar("Ordered", EntityKey, GraphRelation)
 
 
 class EntityMemory:
@@ -63,7 +66,7 @@ class EntityMemory:
         self._last_related = 0
         self._relations: list[GraphRelation] | None = None
         self._ends: dict[str, list[int]] = {}
-        self.entities: list[EntityRow] = []
+        self.entities: list[EntityKey] = []
         self._texts, self._begins = "", [0]
         """Name, type and observations of each entity, a line break between them; and where each of these begins."""
         self._scoped: list[tuple[str, str]] = []
@@ -73,33 +76,29 @@ class EntityMemory:
         return self._seen == version(db)
 
     def follow(self, db: sqlite3.Connection) -> None:
-        """Take up what has changed in the index."""
-        if not self.is_current(db):
-            with snapshot(db):
-                self._follow(db)
-
-    def _follow(self, db: sqlite3.Connection) -> None:
+        """Take up what has changed in the index. Expects a snapshot."""
+        if self.is_current(db):
+            return
         now, last = version(db), max(self._by_seq, default=0)
         new: dict[int, _Known] = {}
         sql = f"select e.seq, e.observations, {_ENTITY} from entity e where e.seq > ?"
-        for seq, texts, *values in db.execute(sql, (last,)):
-            row = EntityRow._make(values)
-            text = "\n".join((row.name, row.kind or "", *json.loads(texts))).lower()
-            new[seq] = (row.created, row.path), row, text, []
+        for seq, texts, note, created, path, scope, name, kind in db.execute(sql, (last,)):
+            text = None if kind is None else "\n".join((name, kind, *json.loads(texts))).lower()
+            new[seq] = EntityKey((created, path), name, kind or "", note), scope, text, []
         known = self._by_seq | new
         if db.execute("select count(*) from entity").fetchone()[0] != len(known):
             there = {seq for (seq,) in db.execute("select seq from entity")}
             known = {seq: one for seq, one in known.items() if seq in there}
         if new or len(known) < len(self._by_seq):
-            self._ordered, self._relations = sorted(known.values(), key=itemgetter(0)), None
-            self.entities = [row for _, row, _, _ in self._ordered if row.kind is not None]
-            texts = [text for _, row, text, _ in self._ordered if row.kind is not None]
+            self._ordered, self._relations = sorted(known.values(), key=lambda one: one[0].order), None
+            self.entities = [key for key, _, text, _ in self._ordered if text is not None]
+            texts = [text for _, _, text, _ in self._ordered if text is not None]
             self._texts = _SEPARATOR.join(texts)
             self._begins = [0, *accumulate(len(text) + 1 for text in texts)]
-            self._scoped = [(row.path, row.scope) for _, row, _, _ in self._ordered if row.scope != GLOBAL]
+            self._scoped = [(key.order[1], scope) for key, scope, _, _ in self._ordered if scope != GLOBAL]
         self._by_seq, self._seen = known, now
 
-    def holding(self, text: str) -> list[EntityRow]:
+    def holding(self, text: str) -> list[EntityKey]:
         """The entities whose texts hold `text`, in lower case; in order."""
         found, at = [], self._texts.find(text) if self.entities and _SEPARATOR not in text else -1
         while at >= 0:
@@ -110,10 +109,17 @@ class EntityMemory:
 
     def relations(self, db: sqlite3.Connection) -> list[GraphRelation]:
         """Every relation, in order."""
+        sql = (
+            f"select e.seq, {_TARGET}, l.type, l.position from entity e cross join link l on l.note = e.note"
+            " where l.item = 1 and e.seq > ? order by e.seq, l.position"
+        )
         with snapshot(db):
             self.follow(db)
             if self._relations is None:
-                self._relate(db)
+                for seq, target, kind, position in db.execute(sql, (self._last_related,)).fetchall():
+                    key, _, _, relations = self._by_seq[seq]  # of what is new since the last time
+                    relations.append(GraphRelation(key.name, target, kind, (*key.order, position)))
+                self._last_related = max(self._by_seq, default=0)
                 self._relations = list(chain.from_iterable(relations for _, _, _, relations in self._ordered))
                 self._ends = {}
                 for place, each in enumerate(self._relations):
@@ -126,23 +132,10 @@ class EntityMemory:
         every = self.relations(db)
         return [every[place] for place in sorted({place for name in names for place in self._ends.get(name, ())})]
 
-    def _relate(self, db: sqlite3.Connection) -> None:
-        """Add the relations of what is new since the last time."""
-        from commonplace.store.inplace.graph_lines import GraphRelation  # who writes notes can do without
-
-        sql = (
-            f"select e.seq, {_TARGET}, l.type, l.position from entity e cross join link l on l.note = e.note"
-            " where l.item = 1 and e.seq > ? order by e.seq, l.position"
-        )
-        for seq, target, kind, position in db.execute(sql, (self._last_related,)).fetchall():
-            place, row, _, relations = self._by_seq[seq]
-            relations.append(GraphRelation(row.name, target, kind, (*place, position)))
-        self._last_related = max(self._by_seq, default=0)
-
-    def visible(self, relations: list[GraphRelation], viewer: str | None) -> list[GraphRelation]:
-        """Those of `relations` that stand in notes the viewer sees."""
+    def visible(self, found: list[Ordered], viewer: str | None) -> list[Ordered]:
+        """The entities, or relations, that stand in notes the viewer sees."""
         hidden = {path for path, scope in self._scoped if not may_see(scope, viewer)}
-        return [each for each in relations if each.order[1] not in hidden] if hidden else relations
+        return [each for each in found if each.order[1] not in hidden] if hidden else found[:]
 
 
 class EntityQueries(Queries):
@@ -154,23 +147,26 @@ class EntityQueries(Queries):
 
     def _memory(self) -> EntityMemory:
         memory = held(self._db, EntityMemory)
-        memory.follow(self._db)
+        with snapshot(self._db):
+            memory.follow(self._db)
         return memory
 
-    def all(self, viewer: str | None) -> list[EntityRow]:
-        """Every entity, in order."""
-        return [row for row in self._memory().entities if may_see(row.scope, viewer)]
+    def all(self, viewer: str | None) -> list[EntityKey]:
+        """Every entity, in order; its `handle` is the row of its note."""
+        memory = self._memory()
+        return memory.visible(memory.entities, viewer)
 
-    def matching(self, text: str, viewer: str | None) -> list[EntityRow]:
+    def matching(self, text: str, viewer: str | None) -> list[EntityKey]:
         """The entities whose name, type or a single observation holds `text`, all in lower case; in order."""
-        found = self._memory().holding(text)
+        memory = self._memory()
+        found = memory.holding(text)
         if "\n" in text:  # two observations may hold it together
-            said = self.observations([row.note for row in found])
+            said = self.observations([key.handle for key in found])
             found = [
-                row for row in found
-                if any(text in each.lower() for each in (row.name, row.kind or "", *said[row.note]))
+                key for key in found
+                if any(text in each.lower() for each in (key.name, key.type, *said[key.handle]))
             ]  # fmt: skip
-        return [row for row in found if may_see(row.scope, viewer)]
+        return memory.visible(found, viewer)
 
     def named(self, names: Iterable[str], viewer: str | None) -> list[EntityRow]:
         """Entities and placeholders of exactly these names, in order."""
@@ -192,7 +188,7 @@ class EntityQueries(Queries):
     def relations(self, viewer: str | None) -> list[GraphRelation]:
         """Every relation, in order."""
         memory = held(self._db, EntityMemory)
-        return memory.visible(memory.relations(self._db)[:], viewer)
+        return memory.visible(memory.relations(self._db), viewer)
 
     def relations_at(self, names: set[str], viewer: str | None) -> list[GraphRelation]:
         """The relations with at least one end among `names`, in order."""
@@ -210,8 +206,6 @@ class EntityQueries(Queries):
 
     def _linked(self, origin: str, among: str, keys: Collection[str], viewer: str | None) -> list[GraphRelation]:
         """The relations of `origin` for which `among` holds."""
-        from commonplace.store.inplace.graph_lines import GraphRelation
-
         sql = (
             f"select e.created, e.path, l.position, e.name, {_TARGET}, l.type from {origin}"
             f" where l.item = 1 and (? is null or e.scope in ('global', 'agent:' || ?)) and {among}"

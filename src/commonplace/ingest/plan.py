@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from commonplace.engine.exchange import SOURCE_HASH, SOURCE_REF, SOURCE_ROOT, VERB, Ingested, IngestedTexts, batches
-from commonplace.engine.upkeep import Upkeep
+from commonplace.engine.exchange import VERB, batches
+from commonplace.engine.upkeep import SOURCE_HASH, SOURCE_REF, SOURCE_ROOT, Ingested, IngestedTexts, Upkeep
 from commonplace.errors import Conflict, InvalidInput, Locked, NotFound, NotText, choices
 from commonplace.index.rows import NoteInfo
 from commonplace.ingest.sources import SOURCES, Source, SourceNote, Tree

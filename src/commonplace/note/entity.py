@@ -1,4 +1,4 @@
-"""An entity of the knowledge graph as a note: exact text in one line, file names, changes by lines.
+"""The knowledge graph as values, and an entity of it as a note: exact text in one line, file names, changes by lines.
 
 Source: contract 002, 5. Reading items is note/items.py's and note/grammar.py's; this is the writing.
 """
@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from itertools import chain, count
-from typing import Any
+from typing import Any, NamedTuple
 
 from commonplace.note import frontmatter
 from commonplace.note.grammar import ListItem, scan
@@ -38,6 +38,40 @@ _FILE_BYTES, _CUT_BYTES = 120, 80
 _MARKER = re.compile(r"[ \t]*(?:[-*+]|[0-9]{1,9}[.)])[ \t]*")
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})")
 _BLOCK_START = re.compile(r"[ ]{0,3}(?:#{1,6}(?:[ \t]|$)|>|`{3}|~{3})")
+
+
+class Entity(NamedTuple):
+    """An entity with its observations."""
+
+    name: str
+    type: str
+    observations: tuple[str, ...] = ()
+
+
+class EntityKey(NamedTuple):
+    """One entity without its observations. `order` tells its place in the graph and outlives other entities; `handle`
+    is the graph's own; `project` is set when several are looked at together."""
+
+    order: tuple[Any, ...]
+    name: str
+    type: str
+    handle: Any
+    project: str | None = None
+
+
+class GraphRelation(NamedTuple):
+    """A directed relation between two names. `order` tells its place in the graph and is no part of what it is:
+    first the place of its source, by which it can be found again, last its place there."""
+
+    source: str
+    target: str
+    type: str
+    order: tuple[Any, ...] = ()
+
+    @property
+    def triple(self) -> tuple[str, str, str]:
+        """What makes two relations one."""
+        return self.source, self.target, self.type
 
 
 def observation_item(text: str) -> str:
@@ -189,12 +223,10 @@ class EntityText:
         self._read()
 
     def make_entity(self, type: str, created: int) -> None:
-        """Turn a placeholder into an entity (5.4). Raises ValueError when its header cannot be read."""
+        """Turn a placeholder into an entity (5.4), with the heading `Observations`. Raises ValueError when its header
+        cannot be read."""
         fresh = {"placeholder": frontmatter.REMOVE, "type": type, "created_at": moment(created)}
         self.set_keys(fresh, ("id", "title", "type"))
-
-    def ensure_observations(self) -> None:
-        """Write the heading `Observations` when it is missing."""
         if self._heading(OBSERVATIONS) is None:
             self._add(OBSERVATIONS, [])
 

@@ -20,7 +20,8 @@ from typing import Any
 
 from commonplace.clock import EPOCH, parse_stamp, stamp
 from commonplace.engine import Memory
-from commonplace.engine.exchange import SOURCE_REF, Exchange, foreign_rows
+from commonplace.engine.exchange import Exchange, foreign_rows
+from commonplace.engine.upkeep import SOURCE_REF
 from commonplace.note.compose import Record, compose_note
 from commonplace.note.frontmatter import parse, split
 from commonplace.note.links import file_name, permalink_for

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from commonplace.clock import parse_stamp
-from commonplace.engine.contents import Contents
+from commonplace.engine.exchange import Contents
 from commonplace.errors import InvalidInput, StorageError
 from commonplace.store.files import make_private, put_derived, read_file
 from commonplace.store.journal import ERASE, LINES, Change

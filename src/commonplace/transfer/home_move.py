@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from commonplace.engine import Memory, open_memory
-from commonplace.engine.contents import OWN, Contents
-from commonplace.engine.database_move import IntoDatabase
+from commonplace.engine.exchange import OWN, Contents, IntoDatabase
 from commonplace.errors import InvalidInput, StorageError
 from commonplace.store.base import Stamp, Values, sha256
 from commonplace.store.files import make_private, put_derived, read_file, stamp_of, storing, write_file

@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from commonplace.engine import Memory
-from commonplace.engine.contents import Contents, Listed
+from commonplace.engine.exchange import Contents, Listed
 from commonplace.errors import CommonplaceError, InvalidInput, NotFound, StorageError
 from commonplace.store.base import Values
 from commonplace.store.files import lock_file, make_private, put_derived, read_file, reason, storing, write_file

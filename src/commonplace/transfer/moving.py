@@ -18,15 +18,14 @@ from typing import Any, NamedTuple
 
 from commonplace.clock import EPOCH
 from commonplace.engine import Memory
-from commonplace.engine.contents import OWN, Contents, is_kept_name
-from commonplace.engine.entities import Entity, GraphRelation, GraphText
 from commonplace.engine.entries import Entry, NoteEntries, whole_milliseconds
-from commonplace.engine.exchange import VERB, Exchange, batches
-from commonplace.engine.file_graph import FileGraph
-from commonplace.engine.graph import NoteGraph
+from commonplace.engine.exchange import OWN, VERB, Contents, Exchange, batches, is_kept_name
+from commonplace.engine.graph import FileGraph, GraphText
+from commonplace.engine.graphs import NoteGraph
 from commonplace.engine.json_entries import JsonEntryFolder, entry_of, unknown_of
 from commonplace.engine.writing import scope_of
 from commonplace.errors import CommonplaceError
+from commonplace.note.entity import Entity, GraphRelation
 from commonplace.note.markdown import parse_note
 from commonplace.note.model import ARCHIVE_PROJECT, BUILT_IN_PROJECTS, TRACE_PROJECT
 from commonplace.store import path_guard

@@ -47,6 +47,19 @@ def test_all_projects_show_the_file_once_and_not_the_notes_it_stands_for(kept: N
     assert kept.error("create_entities", entities=[], project="*") == "Name one project to write to"
 
 
+def test_pages_of_all_projects_hold_the_relations_of_notes_and_of_a_file_at_one_name(kept: Nodes) -> None:
+    kept.entity("Ada")
+    kept.relate("Ada knows Bob", "Nobody knows Bob")
+    (kept.memory.home / "notes").mkdir()
+    (kept.memory.home / "notes" / "Ada.md").write_text("- knows [[Cleo]]\n")
+    shown, cursor = list[str](), {}
+    while (page := kept("read_graph", project="*", limit=1, **cursor)).get("nextCursor"):
+        shown += [f"{each['from']} {each['to']}" for each in page["relations"]]
+        cursor = {"cursor": page["nextCursor"]}
+    shown += [f"{each['from']} {each['to']}" for each in page["relations"]]
+    assert sorted(shown) == ["Ada Bob", "Ada Cleo", "Nobody Bob"]
+
+
 def test_ranking_is_the_engines_over_names_types_and_observations(kept: Nodes) -> None:
     kept("create_entities", entities=[
         {"name": f"filler {at}", "entityType": "thing", "observations": ["green tea and much else " * 5]}

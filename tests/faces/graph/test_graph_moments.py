@@ -9,10 +9,8 @@ from typing import Any
 import pytest
 
 from commonplace import open_memory
-from commonplace.engine.file_graph import FileGraph
-from commonplace.engine.graph import NoteGraph
-from commonplace.engine.graph_verbs import graph_lines
-from commonplace.engine.graphs import open_graph, opener
+from commonplace.engine.graph import FileGraph, graph_lines
+from commonplace.engine.graphs import NoteGraph, open_graph, opener
 from contract.graph_tools import Nodes
 
 pytestmark = pytest.mark.promise("002-14.26")

@@ -73,7 +73,7 @@ def install(url: str, put=setattr) -> None:
 
 
 def _adopt(root, address: str) -> None:
-    from commonplace.engine.database_move import IntoDatabase
+    from commonplace.engine.exchange import IntoDatabase
     from commonplace.engine.memory import Memory
     from commonplace.errors import InvalidInput
 

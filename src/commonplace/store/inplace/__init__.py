@@ -1,4 +1,5 @@
-"""Files used in place, and their changes in a home's history: all or nothing, logged if and only if made.
+"""Files used in place: one file, locked on itself, so that two homes, other programs and any path to it see one lock;
+changes of lines in a home's history, all or nothing, logged if and only if made; and files of JSON.
 
 Before a change reaches a graph file, the lines that go are kept, what is to come is noted in one record of the home,
 and the journal gets its line. A record found when the home's lock is taken belongs to a writer that died: lines
@@ -8,15 +9,239 @@ locks is always the home's, then the file's.
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+import logging
+import os
+import re
+import stat
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, NamedTuple
 
-from commonplace.errors import CommonplaceError, NotFound, StorageError
+from commonplace.clock import waits_at_most
+from commonplace.errors import Busy, CommonplaceError, NotFound, StorageError
+from commonplace.store import files
+from commonplace.store.base import Stamp, sha256
 from commonplace.store.journal import LINES, Change, History, RedoRecord, Touched, redo_lines
-from commonplace.store.layout import Layout
+from commonplace.store.layout import TEMP_PREFIX, Layout
+
+_NO_RENAME = {errno.EBUSY, errno.EXDEV, errno.EACCES, errno.EPERM, errno.EROFS}
+_log = logging.getLogger("commonplace.inplace")
+_BYTES = "utf-8", "surrogateescape"
+_READ_WAITS = 1.0  # seconds a reader waits for a writer
+
+Announce = Callable[[int, bytes | None], None]
+"""Called right before a replacement: with the new file's inode and None, or with the file's own inode and its old
+bytes when it will be overwritten. Raises OSError to prevent the change."""
+
+
+class Unconfirmed(CommonplaceError):
+    """The change is in the file, but the disk would neither confirm it nor take the old content back."""
+
+    code = StorageError.code
+
+    def __init__(self, file: str, why: str):
+        super().__init__(f"{file} is changed, but {why}: the change may not outlive a power failure.")
+
+
+class LockedFile:
+    """The file at `path`; symlinks are written through. Methods raise OSError."""
+
+    def __init__(self, path: Path):
+        self.path = path
+
+    @property
+    def name(self) -> str:
+        """The file's name."""
+        return self.path.name
+
+    @property
+    def target(self) -> str:
+        """Where the file really is, symlinks resolved."""
+        return os.path.realpath(self.path)
+
+    @property
+    def _temp(self) -> str:
+        """The one temporary file, of a name the next process knows too."""
+        folder, name = os.path.split(self.target)
+        return os.path.join(folder, f"{TEMP_PREFIX}{sha256(os.fsencode(name))[:16]}")
+
+    def stamp(self) -> Stamp | None:
+        """The file's stamp now, None when there is none."""
+        try:
+            return files.stamp_of(os.stat(self.path))
+        except FileNotFoundError:
+            return None
+
+    @contextmanager
+    def locked(self, *, write: bool, make: bool = False) -> Iterator[int | None]:
+        """The file open and locked, shared with readers unless `write`; None when there is none. With `make` a missing
+        file is made first, empty and private, with its folders; it is removed again if the caller fails before it has
+        content. A reader whom a writer keeps waiting reads without the lock."""
+        made, fd = False, -1
+        while fd < 0:
+            try:
+                if write:
+                    fd = files.lock_file(self.path, fcntl.LOCK_EX, make=False)
+                else:
+                    try:
+                        with waits_at_most(_READ_WAITS):
+                            fd = files.lock_file(self.path, fcntl.LOCK_SH, access=os.O_RDONLY, make=False)
+                    except Busy:
+                        fd = files.open_own(self.path, os.O_RDONLY)
+            except FileNotFoundError:
+                if not make:
+                    yield None
+                    return
+                folder = Path(self.target).parent
+                files.make_private(folder)
+                with suppress(FileExistsError):  # another process was faster
+                    files.write_file(self.target, b"")
+                    made = True
+                    files.sync_folder(folder)
+        try:
+            mode = os.fstat(fd).st_mode
+            if not stat.S_ISREG(mode):
+                raise OSError(errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL, "no regular file")
+            yield fd
+        except BaseException:
+            if made and os.fstat(fd).st_size == 0 and files.is_at(fd, self.path):
+                with suppress(OSError):
+                    os.unlink(self.target)
+            raise
+        finally:
+            os.close(fd)
+
+    def read(self, fd: int) -> bytes:
+        """All bytes of the open file."""
+        os.lseek(fd, 0, os.SEEK_SET)
+        return files.read_fd(fd)
+
+    def append(self, fd: int, data: bytes) -> Stamp | None:
+        """Add `data` at the end in one write, durable on return, all of it or nothing. Returns the file's new stamp,
+        None when somebody without the lock wrote too."""
+        size = os.lseek(fd, 0, os.SEEK_END)
+        fcntl.fcntl(fd, fcntl.F_SETFL, fcntl.fcntl(fd, fcntl.F_GETFL) | os.O_APPEND)
+        try:
+            if os.write(fd, data) != len(data):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            os.fsync(fd)
+        except OSError:
+            os.ftruncate(fd, size)
+            raise
+        return _stamp_if(fd, size + len(data))
+
+    def replace(self, fd: int, data: bytes, announce: Announce | None = None) -> Stamp | None:
+        """Put `data` in place of the content, durable on return; mode and owner stay. A new file is renamed over the
+        old one. Where that cannot be, the file is overwritten if there is `announce` to keep the old content. Returns
+        the new stamp, None when it is not known. Raises Unconfirmed."""
+        try:
+            stamp = self._rename_over(fd, data, announce)
+        except OSError as error:
+            if announce is None or error.errno not in _NO_RENAME:
+                raise
+            old = self.read(fd)
+            announce(files.stamp_of(os.fstat(fd)).inode, old)
+            _log.warning("%s cannot be replaced by a rename; it was written in place", self.name)
+            try:
+                _overwrite(fd, data)
+            except OSError:
+                _overwrite(fd, old)
+                raise
+            return _stamp_if(fd, len(data))
+        try:
+            files.sync_folder(Path(self.target).parent)
+        except OSError as error:  # a power failure may bring either file: show the old one again
+            try:
+                self._rename_over(fd, self.read(fd))
+            except OSError:
+                raise Unconfirmed(self.name, files.reason(error)) from None
+            raise
+        return stamp
+
+    def _rename_over(self, fd: int, data: bytes, announce: Announce | None = None) -> Stamp:
+        """Rename a new file with `data` over this one. Returns its stamp."""
+        status, temp = os.fstat(fd), self._temp
+        with suppress(FileNotFoundError):
+            os.unlink(temp)
+        files.write_file(temp, data, mode=stat.S_IMODE(status.st_mode))
+        try:
+            if (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid()):
+                with suppress(PermissionError):
+                    os.chown(temp, status.st_uid, status.st_gid)
+            stamp = files.stamp_of(os.stat(temp))
+            if announce is not None:
+                announce(stamp.inode, None)
+            os.rename(temp, self.target)
+        except BaseException:
+            os.unlink(temp)
+            raise
+        return stamp
+
+    def remove_leftover(self) -> None:
+        """Remove the temporary file of a process that died in `replace`."""
+        if os.path.lexists(self._temp) and os.access(self.target, os.W_OK):
+            with suppress(OSError, Busy), waits_at_most(0.1), self.locked(write=True):
+                os.unlink(self._temp)
+
+    def complete_append(self, size: int, data: bytes, inode: int) -> bool:
+        """Finish an append that ended in its middle: `data` was to follow the first `size` bytes of file `inode`. What
+        others added behind a part of it stays. Returns False where nothing of it had come, or the file is another
+        one."""
+        with self.locked(write=True) as fd:
+            if fd is None or files.stamp_of(os.fstat(fd)).inode != inode:
+                return False
+            now = self.read(fd)
+            tail = now[size:]
+            done = _common(tail, data)
+            if done == len(tail) < len(data) and done:
+                self.append(fd, data[done:])
+            elif done < len(data):
+                rest = tail[done:]
+                if rest[:1] == b"\n" != data[done - 1 : done]:  # others closed a torn line before theirs
+                    rest = rest[1:]
+                else:
+                    done = data.rfind(b"\n", 0, done) + 1
+                    rest = tail[done:]
+                if done:
+                    self.replace(fd, now[:size] + data + rest, lambda *_: None)
+            return done > 0
+
+    def complete_overwrite(self, old: bytes, new: bytes, inode: int) -> bool:
+        """Finish writing `new` over `old` in file `inode`, which ended in its middle. A file that is neither, nor the
+        one in front and the other behind, is left alone. Returns False when the file is another one."""
+        with self.locked(write=True) as fd:
+            if fd is None or files.stamp_of(os.fstat(fd)).inode != inode:
+                return False
+            now = self.read(fd)
+            if now != new and now[(done := _common(now, new)) :] == old[done:]:
+                _overwrite(fd, new)
+            return True
+
+
+def _common(one: bytes, other: bytes) -> int:
+    """How many bytes two texts begin with in common."""
+    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+
+
+def _overwrite(fd: int, data: bytes) -> None:
+    os.lseek(fd, 0, os.SEEK_SET)
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+    os.ftruncate(fd, len(data))
+    os.fsync(fd)
+
+
+def _stamp_if(fd: int, size: int) -> Stamp | None:
+    """The stamp of the open file if it has this size."""
+    stamp = files.stamp_of(os.fstat(fd))
+    return stamp if stamp.size == size else None
 
 
 @dataclass(slots=True)
@@ -41,8 +266,7 @@ class LineChange:
     whole: bytes | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class KeptLines:
+class KeptLines(NamedTuple):
     """What the history holds of one change to lines. `replaced`: (number, line before, line after, empty for one
     that went); numbers from 0, in the file before."""
 
@@ -54,27 +278,16 @@ class LineChanges:
     """The record of one home. For the holder of the home's lock, but for `waits`."""
 
     def __init__(self, layout: Layout, history: History):
-        self._record = RedoRecord(layout.lines)
+        self._record = record = RedoRecord(layout.lines)
         self._history = history
         self._begun: Change | None = None
-
-    def close(self) -> None:
-        """Release the record."""
-        self._record.close()
-
-    def waits(self) -> bool:
-        """Whether a record is there: of a writer at work, or of one that died."""
-        return self._record.waits()
-
-    def wipe(self) -> None:
-        """Drop what older records left in the file; none may wait."""
-        self._record.wipe()
+        self.waits, self.wipe, self.close = record.waits, record.wipe, record.close
+        """Whether a record is there, of a writer at work or of one that died; drop what older ones left in the file
+        (none may wait); release the file."""
 
     @contextmanager
     def changing(self) -> Iterator[None]:
         """Inside, a change may `begin`; when it fails it leaves the journal again."""
-        from commonplace.store.inplace.locked_file import Unconfirmed
-
         try:
             yield
         except Unconfirmed:
@@ -99,13 +312,17 @@ class LineChanges:
             change.files.insert(0, Touched(LINES, change.project, change.path, old=whole))
         self._begun = change
         row = {"change": change.dump().decode(), "place": lines.place, "size": lines.size, "inode": lines.inode}
-        self._record.begin({**row, "data": _text(lines.data)})
+        self._record.begin({**row, "data": lines.data.decode(*_BYTES)})
         if len(lines.added) > 1:
             self._record.sync()  # the file may come back from a power failure with some of them
         self._history.append(change, durable=bool(lines.old))
 
     def _keep_new(self, at: Sequence[int], new: Iterable[bytes], added: Iterable[bytes], *, durable: bool) -> str:
-        row = {"at": at, "new": [*map(_text, new)], "added": [*map(_text, added)]}
+        row = {
+            "at": at,
+            "new": [line.decode(*_BYTES) for line in new],
+            "added": [line.decode(*_BYTES) for line in added],
+        }
         return self._history.keep_bytes(json.dumps(row).encode(), durable=durable)
 
     def keep(self, touched: Touched, replaced: Sequence[tuple[int, bytes, bytes]], added: Sequence[bytes]) -> Touched:
@@ -129,16 +346,14 @@ class LineChanges:
         """Complete or take back what a writer that died left."""
         self._begun = None
         self._record.refresh()
-        if not self.waits():
+        if not self._record.waits():
             return
-        from commonplace.store.inplace.locked_file import LockedFile
-
         try:
             for row in redo_lines(self._record.read()):
                 change = Change.load(row["change"].encode())
                 latest = next(self._history.changes(), None)
                 is_logged = latest is not None and latest.dump() == change.dump()
-                file, data = LockedFile(Path(row["place"])), row["data"].encode("utf-8", "surrogateescape")
+                file, data = LockedFile(Path(row["place"])), row["data"].encode(*_BYTES)
                 if row["size"] is not None:
                     is_made = file.complete_append(row["size"], data, row["inode"])
                 elif data:
@@ -163,9 +378,122 @@ class LineChanges:
         row = json.loads(self._history.text(touched.new or "", touched.path))
         old = self._history.text(touched.old, touched.path) if touched.old else b""
         lines = [line + b"\n" for line in old.removesuffix(b"\n").split(b"\n")] if old else []
-        new, added = ([line.encode("utf-8", "surrogateescape") for line in row[key]] for key in ("new", "added"))
+        new, added = ([line.encode(*_BYTES) for line in row[key]] for key in ("new", "added"))
         return KeptLines(list(zip(row["at"], lines, new, strict=True)), added)
 
 
-def _text(data: bytes) -> str:
-    return data.decode("utf-8", "surrogateescape")
+Row = dict[str, Any]
+
+META = "_meta.json"
+_META_NAMESPACE = "_meta_"
+_UNSAFE = re.compile(r"[^A-Za-z0-9_.-]")
+_EXTENSION = ".json"
+_LONGEST = 250  # characters of a file's name without its extension; with it, what file systems take
+_TICK = 50_000_000  # nanoseconds in which a second change may leave a file's size and time as they are
+
+
+def stem_of(namespace: str) -> str:
+    """The name, without `.json`, of the file for a namespace; several namespaces can come to the same."""
+    stem = _UNSAFE.sub("_", namespace)[:_LONGEST]
+    return _META_NAMESPACE if stem + _EXTENSION == META else stem
+
+
+class Content(NamedTuple):
+    """What a file holds, in its order, not to be changed; bytes, and seconds since 1970 of its last change."""
+
+    rows: tuple[Row, ...] = ()
+    size: int = 0
+    changed: float = 0.0
+    ending: str = ""
+
+
+class JsonFiles:
+    """A folder's files by their stems. Reading raises OSError, and ValueError for what is no array of entries."""
+
+    def __init__(self, root: Path):
+        self.root = root
+        self._known: dict[str, tuple[Stamp, Content]] = {}
+
+    def stems(self) -> list[str]:
+        """The stems of all files that can hold a namespace, sorted; none when there is no folder."""
+        try:
+            names = os.listdir(self.root)
+        except FileNotFoundError:
+            return []
+        stems = [name.removesuffix(_EXTENSION) for name in names if name.endswith(_EXTENSION) and name != META]
+        return sorted(stem for stem in stems if stem and stem_of(stem) == stem)
+
+    def read(self, stem: str) -> Content:
+        """What a file holds now; a missing one holds nothing."""
+        file = LockedFile(self.root / f"{stem}{_EXTENSION}")
+        known = self._known.get(stem)
+        if known and known[0] == file.stamp():
+            return known[1]
+        if known is None:
+            file.remove_leftover()
+        with file.locked(write=False) as fd:
+            return self._load(stem, file, fd)
+
+    @contextmanager
+    def shared(self, stem: str) -> Iterator[None]:
+        """Inside, nobody of ours replaces the file."""
+        with LockedFile(self.root / f"{stem}{_EXTENSION}").locked(write=False):
+            yield
+
+    @contextmanager
+    def changing(self, stem: str, make: bool = False) -> Iterator[tuple[Content, Callable[[list[Row]], None]]]:
+        """What the file holds, which only we change inside, and what puts other rows in its place, durable on return:
+        it raises OSError and, for what JSON cannot say, ValueError. With `make` a missing file begins empty."""
+        file = LockedFile(self.root / f"{stem}{_EXTENSION}")
+        with file.locked(write=True, make=make) as fd:
+            content = self._load(stem, file, fd)
+
+            def replace(rows: list[Row]) -> None:
+                try:
+                    text = json.dumps(rows, indent=2, allow_nan=False) + content.ending
+                except RecursionError:
+                    raise ValueError("nested too deeply") from None
+                assert fd is not None, "a missing file holds nothing to replace"
+                file.replace(fd, text.encode())
+
+            yield content, replace
+
+    def count(self, entries: int, namespaces: int) -> None:
+        """Bring `_meta.json` up to date; one that is no JSON object stays. Raises OSError, ValueError."""
+        file = LockedFile(self.root / META)
+        with file.locked(write=True, make=True) as fd:
+            assert fd is not None
+            data = file.read(fd)
+            meta = json.loads(data) if data.strip() else {}
+            counts = {"total_entries": entries, "namespace_count": namespaces}
+            if isinstance(meta, dict) and (now := meta | counts) != meta:
+                file.replace(fd, json.dumps(now, indent=2).encode())
+
+    def _load(self, stem: str, file: LockedFile, fd: int | None) -> Content:
+        if fd is None:
+            return Content()
+        status = os.fstat(fd)
+        data = file.read(fd)
+        text = data.decode("utf-8-sig")
+        content = Content(_rows(text), len(data), status.st_mtime, "\n" if text.endswith("\n") else "")
+        if time.time_ns() - status.st_mtime_ns > _TICK:
+            self._known[stem] = files.stamp_of(status), content
+        return content
+
+
+def _rows(text: str) -> tuple[Row, ...]:
+    """The entries in a file's text. Raises ValueError when it is no JSON array of objects with texts as keys."""
+    if not text.strip():
+        return ()
+    try:
+        rows = json.loads(text, parse_constant=refuse_constant)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    if not isinstance(rows, list) or not all(isinstance(row, dict) and isinstance(row.get("key"), str) for row in rows):
+        raise ValueError("no array of entries with keys")
+    return tuple(rows)
+
+
+def refuse_constant(constant: str) -> Any:
+    """For json.loads: raises ValueError for NaN and the infinities."""
+    raise ValueError(f"{constant} is no JSON")

@@ -1,16 +1,18 @@
-"""The lines of a graph file: the entity or relation each says, and one line changed in place (contract 002)."""
+"""The lines of a graph file: the entity or relation each says, and one line changed in place; a whole graph as text
+(contract 002)."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from commonplace.store.inplace.locked_file import refuse_constant
-from commonplace.text.unicode import repair_surrogates
+from commonplace.note.entity import Entity, GraphRelation
+from commonplace.store.inplace import refuse_constant
+from commonplace.text.unicode import is_valid_unicode, repair_surrogates
 
 ENTITY_KEYS = ("type", "name", "entityType", "observations")
 _BOM = b"\xef\xbb\xbf"
@@ -20,30 +22,6 @@ _FIRST_LINES, _LONGEST = 100, 1 << 20
 
 class BadLine(ValueError):
     """A line that holds no JSON object, or an object that is not what its type says; the text says why."""
-
-
-@dataclass(frozen=True, slots=True)
-class Entity:
-    """An entity with its observations."""
-
-    name: str
-    type: str
-    observations: tuple[str, ...] = ()
-
-
-class GraphRelation(NamedTuple):
-    """A directed relation between two names. `order` tells its place in the graph and is no part of what it is:
-    first the place of its source, by which it can be found again, last its place there."""
-
-    source: str
-    target: str
-    type: str
-    order: tuple[Any, ...] = ()
-
-    @property
-    def triple(self) -> tuple[str, str, str]:
-        """What makes two relations one."""
-        return self.source, self.target, self.type
 
 
 def parse_graph_object(value: dict[str, Any]) -> Entity | GraphRelation | None:
@@ -187,3 +165,52 @@ def json_value(text: str | bytes) -> Any:
         return json.loads(text if isinstance(text, str) else text.decode())
     except (ValueError, RecursionError):
         return None
+
+
+@dataclass(slots=True)
+class GraphText:
+    """What a text holds: entities with the keys we do not know, relations, and (line, why) of bad ones."""
+
+    entities: list[tuple[Entity, dict[str, Any]]] = field(default_factory=list)
+    relations: list[GraphRelation] = field(default_factory=list)
+    bad: list[tuple[int, str]] = field(default_factory=list)
+
+
+def parse_graph(text: str) -> GraphText:
+    """The graph in `text`: JSON Lines, a JSON array of such objects, or one object of `entities` and `relations`.
+    Lines, or members of the array, count from 1. Lines of another type are bad ones too."""
+    text = text.removeprefix("\ufeff")
+    whole = json_value(text) if text.lstrip()[:1] in ("[", "{") else None
+    if isinstance(whole, list):
+        return _collect(enumerate(whole, 1))
+    if isinstance(whole, dict) and "type" not in whole:
+        members = [("entity", whole.get("entities")), ("relation", whole.get("relations"))]
+        listed = [(kind, each) for kind, values in members if isinstance(values, list) for each in values]
+        return _collect((1, {**each, "type": kind} if isinstance(each, dict) else each) for kind, each in listed)
+    lines = ((number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip())
+    return _collect((number, json_value(line) if is_valid_unicode(line) else None) for number, line in lines)
+
+
+_BAD = {
+    "entity": "no entity: it needs a name, and observations that are texts",
+    "relation": "no relation: it needs from, to and relationType",
+}
+
+
+def _collect(values: Iterable[tuple[int, Any]]) -> GraphText:
+    found = GraphText()
+    for number, value in values:
+        if not isinstance(value, dict):
+            found.bad.append((number, "not a JSON object"))
+            continue
+        try:
+            one = parse_graph_object(value)
+        except BadLine:
+            one = None
+        if isinstance(one, Entity):
+            found.entities.append((one, {key: each for key, each in value.items() if key not in ENTITY_KEYS}))
+        elif one is not None:
+            found.relations.append(one)
+        else:
+            found.bad.append((number, _BAD.get(str(value.get("type")), "neither entity nor relation")))
+    return found

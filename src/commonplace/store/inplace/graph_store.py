@@ -16,12 +16,11 @@ from typing import Any, NamedTuple
 
 from commonplace.errors import CommonplaceError, InvalidInput, NotFound, ReadOnlyProject, StorageError
 from commonplace.note import frontmatter
-from commonplace.note.entity import file_stem, sections
+from commonplace.note.entity import Entity, GraphRelation, file_stem, sections
 from commonplace.note.model import VALIDITY_KEYS
 from commonplace.store.base import File, Listing, PathInfo, Stamp, sha256
 from commonplace.store.files import reason, stamp_of
-from commonplace.store.inplace import LineChange, graph_lines
-from commonplace.store.inplace.locked_file import LockedFile
+from commonplace.store.inplace import LineChange, LockedFile, graph_lines
 
 MAX_APPEND = 65536
 """Bytes: more than that is written beside the file and renamed over it."""
@@ -89,27 +88,27 @@ class LineEdit:
         """Remove all copies of these observations of an entity."""
         self._said[name] = [text for text in self.observations(name) if text not in texts]
 
-    def create(self, entity: graph_lines.Entity, more: dict[str, Any]) -> None:
+    def create(self, entity: Entity, more: dict[str, Any]) -> None:
         """A new entity, with the further keys `more`."""
         self.added.append(graph_lines.entity_line(entity, more).encode() + b"\n")
 
     def add_keys(self, name: str, more: dict[str, Any]) -> None:
         """Nothing: the other keys of a line are another program's."""
 
-    def _lines_of(self, relation: graph_lines.GraphRelation) -> list[int]:
+    def _lines_of(self, relation: GraphRelation) -> list[int]:
         """Where a relation stands: at the end with fewer of them."""
         lines = min((self._store.ends.get(name, {}) for name in (relation.source, relation.target)), key=len)
         return [line for line in lines if self._store.relations[line].triple == relation.triple]
 
-    def has(self, relation: graph_lines.GraphRelation) -> bool:
+    def has(self, relation: GraphRelation) -> bool:
         """Whether the relation was there before."""
         return bool(self._lines_of(relation))
 
-    def add_relations(self, relations: Sequence[graph_lines.GraphRelation]) -> None:
+    def add_relations(self, relations: Sequence[GraphRelation]) -> None:
         """Add relations that are not there."""
         self.added += [graph_lines.relation_line(each).encode() + b"\n" for each in relations]
 
-    def drop_relations(self, relations: Sequence[graph_lines.GraphRelation]) -> None:
+    def drop_relations(self, relations: Sequence[GraphRelation]) -> None:
         """Remove all copies of relations."""
         self.verb = "delete"
         self.lines |= dict.fromkeys((line for each in relations for line in self._lines_of(each)), b"")
@@ -162,7 +161,7 @@ class GraphStore:
 
     def _forget(self) -> None:
         self.entities: dict[int, EntityLine] = {}
-        self.relations: dict[int, graph_lines.GraphRelation] = {}
+        self.relations: dict[int, GraphRelation] = {}
         self.named: dict[str, list[int]] = {}
         self.ends: dict[str, dict[int, None]] = {}
         self.bad: dict[int, str] = {}
@@ -227,7 +226,7 @@ class GraphStore:
         except graph_lines.BadLine as error:
             self.bad[number] = str(error)
             return
-        if isinstance(found, graph_lines.GraphRelation):
+        if isinstance(found, GraphRelation):
             self.relations[number] = found._replace(order=(number,))
             for name in (found.source, found.target):
                 self.ends.setdefault(name, {})[number] = None
@@ -360,7 +359,7 @@ class GraphStore:
         numbers = self.named.get(name, []) if path in self._places else []
         return self.entities[numbers[twin]] if twin < len(numbers) else None
 
-    def _relations_of(self, entity: EntityLine) -> list[graph_lines.GraphRelation]:
+    def _relations_of(self, entity: EntityLine) -> list[GraphRelation]:
         """The relations that leave an entity, in order; of twins the first has them."""
         if self.named[entity.name][0] != entity.number:
             return []

@@ -37,7 +37,8 @@ _MODULES = (
     ("For agents and programs", "daemon_commands", "serve page"),
     ("For agents and programs", "settings_commands", "token space"),
     ("For agents and programs", "install_commands", "install uninstall"),
-    ("For agents and programs", "tool_commands", "mcp call agent hook"),
+    ("For agents and programs", "tool_commands", "mcp call agent"),
+    ("For agents and programs", "hook_commands", "hook"),
     ("This command", "syntax", "completion help man"),
 )  # fmt: skip
 """The section of the help, the module, its commands."""

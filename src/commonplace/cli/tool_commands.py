@@ -1,5 +1,5 @@
-"""For agents and programs: `mcp`, `call` (contract 001, 16), `agent`, tool calls from stdin (contract 001, 14), `hook`
-(docs/hooks.md), and `kv get | set | del | list`, key-value entries as bare values (contract 004)."""
+"""For agents and programs: `mcp`, `call` (contract 001, 16), `agent`, tool calls from stdin (contract 001, 14),
+and `kv get | set | del | list`, key-value entries as bare values (contract 004)."""
 
 from __future__ import annotations
 
@@ -226,30 +226,6 @@ def _batch(prompt: str | None, file: str | None) -> Batch:
             batch = read_batch(stream.read())
     batch.prompt = prompt or batch.prompt
     return batch
-
-
-@command("hook", "CLIENT", "[EVENT]", example="memory hook claude-code")
-def hook(call: Invocation, client: str, event: str = "") -> None:
-    """Answer an event of CLIENT on stdin: memory for its context, notes of what was said.
-
-    For the hooks of claude-code, codex, gemini-cli, cursor, copilot-cli and opencode. Always ends with status 0, within
-    0.8 seconds, and is silent on whatever it does not know. EVENT: its name, where the client does not send it.
-    """
-    from commonplace.clients import hook as hooks
-    from commonplace.clients.hook_events import event_of
-
-    timer = hooks.limit_time()
-    try:
-        found = event_of(client, hooks.read_event(), os.environ, event)
-        reply = hooks.answered(found, call.settings, call.caller) if found else ""
-        if reply:
-            output.text(reply)
-            output.write(flush=True)
-    except Exception as error:  # the outermost loop of hooks: a client is never to fail because of them
-        if os.environ.get("MEMORY_HOOK_DEBUG"):
-            output.failure(f"{type(error).__name__}: {error}")
-    finally:
-        timer.cancel()
 
 
 kv = group("kv", "tool_commands", "get set del list", "Keep short texts under a key: print, set, delete and list them.")

@@ -10,7 +10,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace import config
+from commonplace import config_text
 
 PIECES = ["storage", "daemon", "y", "on", "root", "a-b", "x_1", ":", ": ", "  ", " ", "\n", "168h", "1h30m", "3", "007",
           "0x1f", "1e5", "1_000", "true", "True", "no", "~", "~/notes", "null", "/a/b.c", "# note", " # c", "-", "- a",
@@ -19,7 +19,7 @@ PIECES = ["storage", "daemon", "y", "on", "root", "a-b", "x_1", ":", ": ", "  ",
 
 @given(st.lists(st.sampled_from(PIECES), max_size=25).map("".join))
 def test_what_is_read_without_the_library_is_what_yaml_reads(text):
-    rows = config.read_plain(text)
+    rows = config_text.read_plain(text)
     if rows is not None:
         assert rows == (yaml.safe_load(text) or {})
 
@@ -28,7 +28,7 @@ def test_what_is_read_without_the_library_is_what_yaml_reads(text):
                 st.sampled_from(PIECES[12:])))), max_size=4))  # fmt: skip
 def test_so_is_what_looks_like_a_configuration(sections):
     text = "".join(f"{name}:\n" + "".join(f"  {key}: {value}\n" for key, value in rows) for name, rows in sections)
-    rows = config.read_plain(text)
+    rows = config_text.read_plain(text)
     if rows is not None:
         assert rows == (yaml.safe_load(text) or {})
 
@@ -37,7 +37,7 @@ def test_so_is_what_looks_like_a_configuration(sections):
     "text", ["", "# mine\n\nstorage:\n  root: ~/memory\ndaemon:\n  interval: 60s\n  dream: false\n"]
 )
 def test_sections_of_plain_values_need_no_library(text):
-    assert config.read_plain(text) == (yaml.safe_load(text) or {})
+    assert config_text.read_plain(text) == (yaml.safe_load(text) or {})
 
 
 def test_the_command_starts_without_the_yaml_library_when_the_configuration_is_plain(tmp_path):

@@ -13,8 +13,7 @@ import click
 
 from commonplace import config
 from commonplace.cli import command_group
-from commonplace.cli.manual import page
-from commonplace.cli.syntax import Command, Group, PositionalWords
+from commonplace.cli.syntax import Command, Group, PositionalWords, manual_page
 from commonplace.clients.install import snippet
 from commonplace.clients.table import Server, clients
 from commonplace.clients.table import entry as client_entry
@@ -226,7 +225,7 @@ def _line(text: str) -> str:
 def manual() -> str:
     """docs/memory.1: the manual page, installed with the package."""
     group = command_group()
-    return page(click.Context(group, info_name="memory", **group.context_settings))
+    return manual_page(click.Context(group, info_name="memory", **group.context_settings))
 
 
 PAGES = {"cli.md": cli_page, "clients.md": clients_page, "tools.md": tools_page, "memory.1": manual}

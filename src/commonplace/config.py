@@ -8,13 +8,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, timedelta, tzinfo
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from commonplace import config_text
 from commonplace.clock import SYSTEM_ZONE, duration
 from commonplace.errors import ConfigError, InvalidInput
 from commonplace.note.model import CATEGORIES
@@ -155,24 +155,26 @@ def load(
     (else the home's config.yaml). A missing file means defaults, and so does `unread`. Raises ConfigError.
     """
     given = home or environ.get("MEMORY_HOME") or None
-    if isinstance(given, str) and "://" in given and not is_database(given):
-        raise ConfigError(f'the home is a folder or postgresql://HOST/DATABASE?space=NAME, not "{given}"')
-    url, space = _database(given) if isinstance(given, str) and is_database(given) else (None, "")
+    url, space = None, ""
+    if isinstance(given, str) and "://" in given:
+        if not is_database(given):
+            raise ConfigError(f'the home is a folder or postgresql://HOST/DATABASE?space=NAME, not "{given}"')
+        url, space = _database(given)
     folder = absolute(given or "~/.memory") if url is None else _replica(url, space, environ)
     path = absolute(file) if file else folder / "config.yaml"
     stamp = file_stamp(path)
     if unread:
         return Settings(folder, path, url, space, stamp=stamp)
-    found = _File(path, _read(path), stamp)
-    storage = found.section("storage")
+    found = _File(path, config_text.read(path), stamp)
+    storage = found.section("storage") if found.rows else {}
     if given is None and (address := storage.get("url")):
         if not isinstance(address, str) or not is_database(address):
             raise found.refuse(f'storage.url must begin with postgresql://, got "{address}"')
         url, space = _database(address)
         folder = _replica(url, space, environ)
-    elif given is None and (root := storage.get("root")):
+    elif given is None and (root := found.text("storage.root", storage.get("root"))):
         folder = absolute(root)
-    if url is not None and (file or given is None) and (cache := storage.get("cache")):
+    if url is not None and (file or given is None) and (cache := found.text("storage.cache", storage.get("cache"))):
         folder = absolute(cache)
     return found.settings(folder, environ, url, space)
 
@@ -183,7 +185,7 @@ def again(settings: Settings) -> Settings:
     stamp = file_stamp(settings.file)
     before, now = (
         _File(settings.file, *each).settings(settings.home, os.environ, settings.url, settings.space)
-        for each in ((settings.rows, settings.stamp), (_read(settings.file), stamp))
+        for each in ((settings.rows, settings.stamp), (config_text.read(settings.file), stamp))
     )
     own = {name: value for name, value in vars(settings).items() if value != getattr(before, name)}
     return replace(now, **own)
@@ -244,20 +246,13 @@ def _replica(url: str, space: str, environ: Mapping[str, str]) -> Path:
     return absolute(environ.get("XDG_CACHE_HOME") or "~/.cache") / "commonplace" / f"{space}-{name}"
 
 
-def stored(path: Path, key: str) -> Any:
-    """What the file at `path` says for a key such as `daemon.interval`; None: nothing. Raises ConfigError."""
-    value: Any = _read(path)
-    for part in key.split("."):
-        value = value.get(part) if isinstance(value, dict) else None
-    return value
-
-
 def with_key(path: Path, key: str, value: Any) -> str:
     """The text of the file at `path` with a key set (None = taken out), checked as a whole; its other lines, comments
     and order stay. Raises ConfigError."""
     is_plain = key.count(".") == 1 and not isinstance(value, list | dict)
-    text = change(path, {key: value}) if is_plain else _round_trip(path, {tuple(key.split(".")): value})
-    _File(path, _parsed(path, text)).settings(path.parent, {})
+    parts = {tuple(key.split(".")): value}
+    text = config_text.change(path, {key: value}) if is_plain else config_text.round_trip_change(path, parts)
+    _File(path, config_text.parsed(path, text)).settings(path.parent, {})
     return text
 
 
@@ -266,46 +261,45 @@ def absolute(path: str | os.PathLike[str]) -> Path:
     return Path(os.path.abspath(os.path.expanduser(os.fspath(path))))
 
 
-class _File:
+class _File(NamedTuple):
     """A configuration file; its methods give values of Settings and raise ConfigError."""
 
-    def __init__(self, path: Path, rows: dict[str, Any], stamp: tuple[int, int] | None = None):
-        self.path = path
-        self.rows = rows
-        self.stamp = stamp
+    path: Path
+    rows: dict[str, Any]
+    stamp: tuple[int, int] | None = None
 
     def settings(
         self, home: Path, environ: Mapping[str, str], url: str | None = None, space: str = ""
     ) -> Settings:  # fmt: skip
         """What it says for a home, or for the copies of a space of the database at `url`."""
-        values = self.plain() | self.names() | self.ingestion()
-        values |= self.llm(environ) | self.semantic(environ)
+        values = {"rows": self.rows, "stamp": self.stamp, **self.llm(environ), **self.semantic(environ)}
+        if self.rows:
+            instructions, warnings = self.instructions()
+            values |= self.plain() | self.names() | self.ingestion()
+            values |= {"instructions": instructions, "warnings": (*warnings, *self.unknown())}
         if environ.get("MEMORY_BANK_DEBUG", "").lower() in ("1", "true", "yes"):
             values["bank_debug"] = True
-        values["instructions"], warnings = self.instructions()
         if url is not None:
-            for name, place in values["projects"].items():
+            for name, place in values.get("projects", {}).items():
                 if place != f"{OWN_FOLDER}/{name}":
                     raise self.refuse(f"projects.{name}: {place} is of one machine, the notes are in PostgreSQL; "
                                       f"use {OWN_FOLDER}/{name}, or take it out")  # fmt: skip
                 values["projects"][name] = str(home / place)
-        values |= {"warnings": (*warnings, *self.unknown()), "rows": self.rows, "stamp": self.stamp}
         return Settings(home, self.path, url, space, **values)
 
     def refuse(self, message: str) -> ConfigError:
         return ConfigError(f"load config: {self.path}: {message}")
 
-    def section(self, name: str) -> dict[str, Any]:
-        return self.mapping(name, self.rows.get(name))
-
-    def mapping(self, name: str, value: Any) -> dict[str, Any]:
+    def section(self, name: Any, above: str = "") -> dict[str, Any]:
+        """The section `name`, or the one of that name within `above`; empty when there is none."""
+        value = (self.section(above) if above else self.rows).get(name)
         if value is not None and not isinstance(value, dict):
-            raise self.refuse(f"{name} must hold keys and values")
+            raise self.refuse(f"{above}{'.' if above else ''}{name} must hold keys and values")
         return value or {}
 
     def text(self, name: str, value: Any, *, is_web: bool = False) -> str | None:
         """A text or None; with `is_web` an address."""
-        if value is not None and not isinstance(value, str):
+        if value is not None and (not isinstance(value, str) or "\0" in value):
             raise self.refuse(f'{name} must be a text, got "{value}"')
         if is_web and value and not value.startswith(_WEB):
             raise self.refuse(f'{name} must begin with http:// or https://, got "{value}"')
@@ -337,7 +331,7 @@ class _File:
     def plain(self) -> dict[str, Any]:
         """The values that are taken as they are."""
         values: dict[str, Any] = {}
-        for each in keys() if self.rows else ():
+        for each in keys():
             section, _, key = each.name.partition(".")
             if (to := each.field) and (value := self.section(section).get(key)) is not None:
                 values[to] = self.typed(each.name, value, getattr(Settings, to), _CHOICES.get(to, ()))
@@ -351,8 +345,12 @@ class _File:
         """Time zone, agents, projects, and the graph's file."""
         values: dict[str, Any] = {
             "agents": {str(key).lower(): str(value) for key, value in self.section("agents").items()},
-            "projects": {str(key): str(value) for key, value in self.section("projects").items()},
+            "projects": {
+                str(key): self.text(f"projects.{key}", value) for key, value in self.section("projects").items()
+            },
         }
+        if nowhere := [name for name, folder in values["projects"].items() if not (folder and folder.strip())]:
+            raise self.refuse(f"projects.{nowhere[0]} names no folder; give one, or take the line out")
         if (zone := self.rows.get("timezone")) is not None:
             try:
                 _zone(zone := str(zone))
@@ -364,19 +362,17 @@ class _File:
         roots = self.section("notes").get("roots") or []
         if not isinstance(roots, list) or not all(isinstance(each, str) for each in roots):
             raise self.refuse(f'notes.roots must be a list of folders, got "{roots}"')
-        if any("\0" in each for each in values["projects"].values()):
-            raise self.refuse("a folder of projects has a NUL character in its path")
         values["roots"] = tuple(str(absolute(each)) for each in roots)
         graph = self.section("graph")
-        if (place := graph.get("file", graph.get("memoryFilePath", self.rows.get("memoryFilePath")))) is not None:
-            values["graph_file"] = str(place)
+        place = graph.get("file", graph.get("memoryFilePath", self.rows.get("memoryFilePath")))
+        values["graph_file"] = self.text("graph.file", place)
         return values
 
     def ingestion(self) -> dict[str, Any]:
         """The folders of the sources, and which are left out: `ingestion.<source>.path`, `.enabled`."""
         folders, off = {}, set()
-        for name, value in self.section("ingestion").items():
-            keys = self.mapping(f"ingestion.{name}", value)
+        for name in self.section("ingestion"):
+            keys = self.section(name, "ingestion")
             if folder := self.text(f"ingestion.{name}.path", keys.get("path") or ""):
                 folders[str(name)] = folder
             enabled = keys.get("enabled")
@@ -428,8 +424,6 @@ class _File:
 
     def unknown(self) -> list[str]:
         """Warnings for keys nobody reads."""
-        if not self.rows:
-            return []
         names = {each.name for each in keys()} | {"graph.memoryFilePath", "memoryFilePath", "projects.{name}"}
         sections = {name.partition(".")[0] for name in names}
         found = [str(name) for name in self.rows if name not in sections]
@@ -448,142 +442,3 @@ def _zone(name: str) -> tzinfo:
     from zoneinfo import ZoneInfo
 
     return UTC if name.upper() == "UTC" else ZoneInfo(name)
-
-
-def _read(path: Path) -> dict[str, Any]:
-    """The keys and values of a YAML file; none if it does not exist. Raises ConfigError."""
-    try:
-        is_odd = path.name == "config.yaml" and path.exists() and not path.is_file()
-    except OSError as error:  # of a folder nobody may look into
-        raise ConfigError(f"load config: {path}: {error.strerror}") from None
-    if is_odd:  # reading a pipe would never end
-        raise ConfigError(f"load config: {path}: it is no regular file; remove it")
-    return _parsed(path, _text(path))
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        return ""
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"load config: {path}: {getattr(error, 'strerror', None) or 'not UTF-8 text'}") from None
-
-
-def _parsed(path: Path, text: str) -> dict[str, Any]:
-    if (plain := read_plain(text)) is not None:
-        return plain
-    import yaml
-
-    try:
-        rows = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except (yaml.YAMLError, ValueError) as error:  # a date that is none is a ValueError
-        why = " ".join(str(error).split()).replace('in "<unicode string>", line', "at line")
-        raise ConfigError(f"load config: {path}: {why}") from None
-    if rows is not None and not isinstance(rows, dict):
-        raise ConfigError(f"load config: {path}: it must hold keys and values")
-    return rows or {}
-
-
-_LINE = (
-    r"(?:([A-Za-z_][\w-]*):"
-    r"|  ([A-Za-z_][\w-]*): (?:([A-Za-z/~][\w/.~-]*)|(0|[1-9][0-9]{0,15})|((?:[0-9]+[smhd])+))"
-    r"|#.*)?"
-)
-_YAML_WORDS = {"true", "false", "null", "yes", "no", "on", "off", "y", "n", "~"}
-
-
-def read_plain(text: str) -> dict[str, Any] | None:
-    """What YAML reads in `text` if it has only sections of plain values, without the library (30 ms); else None."""
-    rows: dict[str, Any] = {}
-    section = None
-    for line in text.split("\n"):
-        match = re.fullmatch(_LINE, line)
-        if match is None:
-            return None
-        name, key, word, number, span = match.groups()
-        if name and name.lower() not in _YAML_WORDS and name not in rows:
-            section, rows[name] = name, None
-        elif key and section and key.lower() not in _YAML_WORDS and key not in (rows[section] or {}):
-            value: Any = int(number) if number else span or (word == "true" if word in ("true", "false") else word)
-            if word and word not in ("true", "false") and word.lower() in _YAML_WORDS:
-                return None
-            rows[section] = {**(rows[section] or {}), key: value}
-        elif name or key:
-            return None
-    return rows
-
-
-def change(path: Path, changes: Mapping[str, Any]) -> str:
-    """The text of the configuration file at `path` with `section.key` entries set (None = removed). Every other line
-    and comment stays. Raises ConfigError when the file cannot be read as YAML."""
-    import yaml
-
-    def filled(rows: dict[str, Any]) -> dict[str, Any]:
-        return {key: value for key, value in rows.items() if value not in (None, {})}
-
-    parts = {tuple(name.split(".", 1)): value for name, value in changes.items()}
-    wanted, text = _read(path), _text(path)
-    _set(wanted, parts)
-    lines = text.splitlines(keepends=True)
-    for (section, key), value in parts.items():
-        _set_line(lines, section, key, value)
-    changed = "".join(lines)
-    with suppress(yaml.YAMLError):
-        if filled(yaml.safe_load(changed) or {}) == filled(wanted):
-            return changed
-    return _round_trip(path, parts)
-
-
-def _set(rows: dict[str, Any], changes: Mapping[tuple[str, ...], Any]) -> None:
-    """Set nested keys, or with None take them out; what is no section on the way becomes one."""
-    for (*sections, last), value in changes.items():
-        inner = rows
-        for name in sections:
-            if not isinstance(inner.get(name), dict):
-                if value is None:
-                    break
-                inner[name] = {}
-            inner = inner[name]
-        else:
-            inner[last] = value
-            if value is None:
-                del inner[last]
-
-
-def _set_line(lines: list[str], section: str, key: str, value: Any) -> None:
-    """Set, add or remove one nested line of a block mapping, in place."""
-    if lines and not lines[-1].endswith("\n"):
-        lines[-1] += "\n"
-    fresh = [] if value is None else [f"{_scalar(key)}: {_scalar(value)}\n"]
-    top = next((at for at, line in enumerate(lines) if line.startswith(f"{section}:")), None)
-    if top is None:
-        lines += [f"{section}:\n", *(f"  {line}" for line in fresh)] if fresh else []
-        return
-    end = next((at for at in range(top + 1, len(lines)) if lines[at][0] not in " \t#\n\r"), len(lines))
-    nested = [at for at in range(top + 1, end) if lines[at].strip() and not lines[at].lstrip().startswith("#")]
-    indent = lines[nested[0]].partition(lines[nested[0]].lstrip())[0] if nested else "  "
-    names = tuple(f"{indent}{form}:" for form in (key, f'"{key}"', f"'{key}'", _scalar(key)))
-    there = [at for at in nested if lines[at].startswith(names)][:1]
-    at = there[0] if there else (nested[-1] if nested else top) + 1
-    lines[at : at + len(there)] = [indent + line for line in fresh]
-
-
-def _scalar(value: Any) -> str:
-    """A YAML scalar; what is not plainly safe is quoted as JSON, which YAML reads."""
-    import json
-
-    is_plain = isinstance(value, str) and re.fullmatch(r"[A-Za-z/~][\w/.~-]*", value)
-    return value if is_plain and value.lower() not in _YAML_WORDS else json.dumps(value, default=str)
-
-
-def _round_trip(path: Path, changes: Mapping[tuple[str, ...], Any]) -> str:
-    """The same for files written in another style. Raises ConfigError."""
-    from commonplace.note.frontmatter import round_trip
-
-    try:
-        changed = round_trip(_text(path), lambda rows, _: _set(rows, changes))
-    except ValueError as error:
-        raise ConfigError(f"load config: {path}: {error}") from None
-    emptied = "|".join(re.escape(_scalar(key[0])) for key, value in changes.items() if value is None)
-    return re.sub(rf"(?m)^(?:{emptied}): \{{\}}\n", "", changed) if emptied else changed

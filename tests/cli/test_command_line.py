@@ -316,3 +316,10 @@ def test_every_command_has_an_example_that_names_it() -> None:
         for each in inner:
             path = f"memory {each.name}" if each is found else f"memory {name} {each.name}"
             assert each.example.startswith(path), each.name
+
+
+@pytest.mark.parametrize(("argv", "path"), [([], "memory"), (["project"], "memory project")])
+def test_without_a_command_json_has_the_help(terminal: Any, argv: list[str], path: str) -> None:
+    document = terminal(*argv, "--json").json
+    assert (document["schema"], document["command"]) == ("help/1", path)
+    assert document["text"].startswith(f"Usage: {path} ")

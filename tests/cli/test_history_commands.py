@@ -79,6 +79,14 @@ def test_an_older_text_is_found_by_change_or_time(terminal: Any) -> None:
     assert terminal("restore", "notes/None.md").error == "no older text of notes/None.md is kept"
 
 
+def test_a_change_that_replaced_no_text_of_a_note_is_named(terminal: Any) -> None:
+    terminal.ok("call", "write_note", json.dumps({"title": "Plan", "content": "first"}))
+    terminal.ok("call", "write_note", json.dumps({"title": "Plan", "content": "second", "overwrite": True}))
+    ran = terminal("restore", "notes/Plan.md", "--change", "99")
+    assert ran.error == "#99 replaced or deleted no text of notes/Plan.md"
+    assert "memory log notes/Plan.md" in ran.err
+
+
 @pytest.mark.parametrize("argv", [["restore", "nobody"], ["restore", "nobody/x.md"]])
 def test_what_the_history_does_not_know_is_not_found(terminal: Any, argv: list[str]) -> None:
     ran = terminal(*argv)

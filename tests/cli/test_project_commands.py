@@ -56,3 +56,9 @@ def test_what_cannot_be_a_project_is_said_in_one_line(terminal: Any, vault: Path
     ran = terminal("project", "add", "root", "/", "--json")
     assert (ran.status, ran.json["error"]["code"]) == (1, "project_refused")
     assert ran.err.count("Error: ") == 1
+
+
+def test_a_folder_that_is_not_there_is_named(terminal: Any) -> None:
+    ran = terminal("project", "add", "./Notez")
+    assert (ran.status, ran.error) == (1, "no such folder: ./Notez")
+    assert "memory project add NAME DIR" in ran.err

@@ -226,6 +226,22 @@ def test_an_entry_with_another_command_is_mended_in_place(terminal: Any, user: P
     assert "/gone" not in new
 
 
+def test_uninstall_leaves_nothing_that_was_not_there(terminal: Any, user: Path) -> None:
+    def there() -> list[str]:
+        return sorted(str(each) for each in user.rglob("*") if ".memory" not in each.parts)
+
+    hooks = user / ".cursor" / "hooks.json"
+    placed("cursor")
+    hooks.write_text('{"hooks": {"stop": [{"command": "true"}]}}\n')
+    link = placed("zed")
+    link.symlink_to(user / "dotfiles" / "zed" / "settings.json")  # which nobody made yet
+    (user / ".cline").mkdir()
+    before = there(), hooks.read_text()
+    terminal.ok("install", "cursor", "zed", "cline-cli")
+    terminal.ok("uninstall", "cursor", "zed", "cline-cli")
+    assert (there(), hooks.read_text()) == before
+
+
 def test_hooks_of_others_stay(terminal: Any, user: Path) -> None:
     placed("claude-code")
     settings = user / ".claude" / "settings.json"
@@ -333,6 +349,10 @@ def test_a_dry_run_shows_the_difference_alone(terminal: Any, user: Path) -> None
     assert snapshot(user) == before
     terminal.ok("install", "codex", "--no-hooks")
     assert "\n-[mcp_servers.memory]\n" in terminal.ok("uninstall", "codex", "--dry-run")
+
+
+def test_that_no_client_is_there_is_said(terminal: Any, user: Path) -> None:
+    assert terminal.ok("install", "--all").startswith("No client was found on this machine. Name one: memory install")
 
 
 def test_a_client_that_is_not_there_gets_no_folder(terminal: Any, user: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from commonplace import errors, open_memory
-from commonplace.clients.native import add_native
+from commonplace.clients.table import add_native
 
 
 @pytest.fixture

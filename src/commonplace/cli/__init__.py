@@ -32,16 +32,14 @@ _MODULES = (
     ("Health", "upkeep_commands", "status doctor reindex embed"),
     ("History", "history_commands", "log undo restore erase"),
     ("Projects and settings", "settings_commands", "project config"),
-    ("Graph and entries", "kv_commands", "kv"),
-    ("Moving in and out", "exchange_commands", "graph export import"),
-    ("Moving in and out", "copy_commands", "mirror move-home"),
+    ("Graph and entries", "tool_commands", "kv"),
+    ("Moving in and out", "exchange_commands", "graph export import mirror move-home"),
     ("For agents and programs", "daemon_commands", "serve page"),
-    ("For agents and programs", "token_commands", "token space"),
+    ("For agents and programs", "settings_commands", "token space"),
     ("For agents and programs", "install_commands", "install uninstall"),
     ("For agents and programs", "tool_commands", "mcp call agent"),
     ("For agents and programs", "hook_commands", "hook"),
-    ("This command", "syntax", "completion help"),
-    ("This command", "manual", "man"),
+    ("This command", "syntax", "completion help man"),
 )  # fmt: skip
 """The section of the help, the module, its commands."""
 COMMANDS = {name: module for _, module, names in _MODULES for name in names.split()}
@@ -77,8 +75,11 @@ def main(arguments: Sequence[str] | None = None, starting: Callable[[], object] 
     from commonplace.cli import output
     from commonplace.cli.invocation import Invocation
 
-    invocation = Invocation(starting)
-    output.prepare()
+    invocation = Invocation()
+    invocation.starting = starting
+    for stream in (sys.stdout, sys.stderr):  # UTF-8 whatever the locale; what it cannot encode is shown escaped
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
         status = _run(list(sys.argv[1:] if arguments is None else arguments), invocation)
         return 0 if invocation.command == "hook" else status  # a client takes others as a wish to block what is done
@@ -119,7 +120,7 @@ def _run(arguments: list[str], invocation: Invocation) -> int:
                     status = group.invoke(context) or 0
         except click.exceptions.Exit as ended:
             status = ended.exit_code
-        output.finish()
+        output.write(flush=True)
         return status
     except click.Abort:
         return _INTERRUPTED
@@ -152,7 +153,7 @@ def command_group() -> Group:
 
     more: dict[str, Any] = {"callback": show_version, "help": "Show the version and exit."}
     version = click.Option(["--version"], is_flag=True, is_eager=True, expose_value=False, **more)
-    titles = {module: title for title, module, _ in _MODULES}
+    titles = {name: title for title, _, names in _MODULES for name in names.split()}
     return Group("memory", COMMANDS, now=True, titles=titles, params=[version], help=_HELP)
 
 

@@ -117,7 +117,7 @@ def page(call: Invocation, *, http: Text, no_open: bool) -> int | None:
     def show(at: str) -> Thread | None:
         address = f"{at}/page/enter?code={PageVisitors(Access(settings.home)).new_code()}"
         call.answer(address, address=address)
-        output.finish()
+        output.write(flush=True)
         return None if no_open else _open(address)
 
     if (running := http_address(layout.http)) is not None:
@@ -253,7 +253,7 @@ def _announce(text: str) -> None:
     """Print a line for whoever started the daemon, who may be gone."""
     with suppress(BrokenPipeError, Failure):
         output.text(text)
-        output.finish()
+        output.write(flush=True)
 
 
 def _interval(text: str) -> timedelta:

@@ -14,6 +14,7 @@ from commonplace.cli.memory_commands import minute, moment_of
 from commonplace.cli.output import Failure, confirmed, table_row
 from commonplace.cli.syntax import Number, Text, Usage, command, flag, option
 from commonplace.clock import to_utc
+from commonplace.errors import NotFound
 from commonplace.text.neutral import flat
 
 if TYPE_CHECKING:
@@ -125,7 +126,13 @@ def restore(call: Invocation, ref: str, *, at: Text, change: int | None, to: Tex
                 moment = to_utc(datetime.fromisoformat(at.strip()), memory.settings.zone)
             except (ValueError, OverflowError):
                 moment = moment_of(memory.since, at, "--at time", _FRAMES)
-        path, number = memory.restore(ref, at=moment, change=change, to=to)
+        try:
+            path, number = memory.restore(ref, at=moment, change=change, to=to)
+        except NotFound as error:
+            if change is None or error.project != "the history":
+                raise
+            said = f"#{change} replaced or deleted no text of {error.identifier}"
+            raise Failure(said, error.code, f"memory log {ref} lists the changes that did.") from None
         when = ""
         if call.on_terminal and (source := next((e for e in memory.log(limit=0) if e.number == number), None)):
             when = f"\nIt is what it was before {minute(source.time, memory.settings.zone)} ({source.verb})."

@@ -20,7 +20,7 @@ from commonplace import __version__
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.output import Failure, table_row
 from commonplace.cli.syntax import Text, Usage, command, flag, option
-from commonplace.clients import native, table
+from commonplace.clients import table
 from commonplace.clients.editing import Unsure
 from commonplace.clients.install import FileChange, Installer, Target, checked, checked_name, present, snippet
 from commonplace.clients.table import Client, Edit, Server
@@ -103,7 +103,8 @@ def install(
         started = _start(server.argv)
         texts.append(f"Started it: {started['error'] or '{tools} tools, {seconds} s.'.format_map(started)}")
         failed = failed or started["error"] is not None
-    call.answer("\n".join(texts), clients=rows, server=started)
+    nobody = "No client was found on this machine. Name one: memory install CLIENT; for others: memory install --print"
+    call.answer("\n".join(texts) or nobody, clients=rows, server=started)
     return int(failed)
 
 
@@ -193,7 +194,7 @@ def _memories(client: Client, home: Path) -> list[Edit]:
     """What makes the client keep its own memories in a project of the home, where it can be told to."""
     if "memories" not in client.hooks:
         return []
-    folder = str(native.auto_memory_folder(home))  # ours is what was written by us
+    folder = str(table.auto_memory_folder(home))  # ours is what was written by us
     return [Edit("native memory", (), client.hooks["memories"], folder, lambda _: False)]
 
 

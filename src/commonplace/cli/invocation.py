@@ -1,14 +1,17 @@
-"""One run of the command: its global options, the memory it opens, and how it answers."""
+"""One run of the command: its global options, the memory it opens, what it reads, and how it answers."""
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from commonplace.cli import output
+from commonplace.cli.output import Failure
 from commonplace.text.neutral import flat
 from commonplace.text.unicode import one_line
 
@@ -35,14 +38,14 @@ class Invocation:
     json: bool = False
     no_pager: bool = False
     now: datetime | None = None
+    own_clock: Clock | None = None
+    """What `--now` says the time is."""
     offset: tzinfo | None = None
     """The offset of `--now`, if it has one: times are then read and shown in it (contract 001, 8)."""
+    starting: Callable[[], object]
+    """Called before the command runs, when its line is understood."""
     checks_overview: bool = False
     """Whether `memory.md` is checked in any case: a program that was killed may have left an old one behind."""
-
-    def __init__(self, starting: Callable[[], object] = lambda: None):
-        self.starting = starting
-        """Called before the command runs, when its line is understood."""
 
     @property
     def caller(self) -> str | None:
@@ -77,14 +80,6 @@ class Invocation:
             settings = load_settings(self.home, self.config)
         return settings if self.offset is None else replace(settings, offset=self.offset)
 
-    @property
-    def clock(self) -> Clock:
-        """The present time, or what `--now` says it is."""
-        from commonplace import clock
-
-        now = self.now
-        return clock.now if now is None else lambda: now
-
     @contextmanager
     def memory(
         self, projects: Mapping[str, os.PathLike[str]] | None = None, *, watch: bool = False
@@ -92,15 +87,22 @@ class Invocation:
         """Open the memory of the home for this command; at its end unreadable files are mentioned once. `projects`:
         additional ones for this command. `watch`: for commands of many calls, so that not every call looks at every
         file."""
+        from commonplace import clock
         from commonplace.engine import open_memory
 
         with open_memory(
-            agent=self.caller, projects=projects, config=self.settings, face="cli", clock=self.clock, watch=watch
+            agent=self.caller,
+            projects=projects,
+            config=self.settings,
+            face="cli",
+            watch=watch,
+            clock=self.own_clock or clock.now,
         ) as memory:
             try:
                 yield memory
             finally:
-                output.warnings(memory.notices)
+                if memory.notices:
+                    output.warnings(memory.notices)
             if memory.settings.url is not None:  # the answer may be from the copy of this machine
                 output.warnings(memory.warnings)
             if memory.has_changed_memories or self.checks_overview:
@@ -154,3 +156,35 @@ def preview(content: str, length: int) -> str:
     """The first `length` characters on one line, `...` appended when cut."""
     line = one_line(content)
     return line if len(line) <= length else line[:length] + "..."
+
+
+def text_from(words: tuple[str, ...]) -> str:
+    """The words joined by blanks; a lone `-` reads all of stdin. Raises Failure if that is not UTF-8."""
+    if words != ("-",):
+        return " ".join(words)
+    try:
+        return sys.stdin.buffer.read().decode("utf-8") if sys.stdin else ""
+    except UnicodeDecodeError:
+        raise Failure("the text on stdin is not valid UTF-8", "not_text") from None
+
+
+@contextmanager
+def input_of(file: str | None) -> Iterator[BinaryIO]:
+    """The bytes of a file; without one, or for `-`, those of stdin. Raises Failure naming the file."""
+    if file is None or file == "-":
+        if sys.stdin is None:
+            raise Failure("cannot read the input: stdin is closed")
+        if file is None and sys.stdin.isatty():
+            output.notice("Reading what you type, up to Ctrl-D; --input names a file instead.")
+        yield sys.stdin.buffer
+        return
+    from commonplace.store.files import reason
+
+    try:
+        stream = Path(file).expanduser().open("rb")
+    except FileNotFoundError:
+        raise Failure(f"open input file: {file}: no such file", "not_found") from None
+    except OSError as error:
+        raise Failure(f"open input file: {file}: {reason(error)}", "storage") from None
+    with stream:
+        yield stream

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from commonplace.cli import output
-from commonplace.cli.invocation import Invocation
+from commonplace.cli.invocation import Invocation, text_from
 from commonplace.cli.output import Failure, error_sentence
-from commonplace.cli.syntax import Names, Text, command, flag, option, text_from
+from commonplace.cli.syntax import Names, Text, command, flag, option
 from commonplace.clock import parse_stamp, stamp
 from commonplace.engine.memory_rows import home_path, read_record, record
 from commonplace.errors import Ambiguous, CommonplaceError, Conflict, Locked, NotFound, TimeframeError

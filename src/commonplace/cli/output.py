@@ -57,13 +57,6 @@ def error_hint(error: CommonplaceError) -> str:
     return error.hint
 
 
-def prepare() -> None:
-    """Set both streams to UTF-8 whatever the locale; what UTF-8 cannot encode is shown escaped."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
-
-
 def table_row(template: str, *cells: object) -> str:
     """One line of a table; line breaks and control characters in `cells` are escaped."""
     return template.format(*(flat(str(each)) for each in cells))
@@ -78,8 +71,7 @@ def text(content: str, *, as_json: bool = False, painted: bool = False, paged: b
         content = content if painted else visible(content, json_escape) if as_json else visible(content)
         if paged and sys.stdin is not None and sys.stdin.isatty() and _page(content):
             return
-    with _writing():
-        sys.stdout.write(content + "\n")
+    write(content + "\n")
 
 
 def paint(text: str, style: str, stream: object = None) -> str:
@@ -202,12 +194,6 @@ def log_form(form: str) -> logging.Formatter:
     return Line(form)
 
 
-def finish() -> None:
-    """Flush stdout. Raises BrokenPipeError when the reader is gone, else Failure."""
-    with _writing():
-        sys.stdout.flush()
-
-
 def flush() -> None:
     """Flush both streams and ignore that one is closed or has no reader."""
     for stream in (sys.stdout, sys.stderr):
@@ -215,13 +201,15 @@ def flush() -> None:
             stream.flush()
 
 
-@contextmanager
-def _writing() -> Iterator[None]:
-    """Turn an OSError of writing stdout into a Failure; BrokenPipeError passes."""
+def write(content: str = "", *, flush: bool = False) -> None:
+    """Put `content` on stdout as it is, and with `flush` all that waits there. Raises Failure; BrokenPipeError when the
+    reader is gone."""
     if sys.stdout is None:
         raise Failure("cannot write the output: stdout is closed", "storage")
     try:
-        yield
+        sys.stdout.write(content)
+        if flush:
+            sys.stdout.flush()
     except BrokenPipeError:
         raise
     except OSError as error:

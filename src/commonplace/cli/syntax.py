@@ -1,19 +1,18 @@
 """How a command line is parsed: commands, global options, and what is said about wrong usage (contract 001, 1).
 
 Built on click. A command names its positional arguments (`"ID"`, `"[REF]"` optional, `"CONTENT..."` one or
-more); global options are accepted before and after the command's name. Here are also `completion` and `help`.
+more); global options are accepted before and after the command's name. Here are also the
+commands about the command: `completion`, `help` and `man`.
 """
 
 from __future__ import annotations
 
-import sys
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cache
 from importlib import import_module
-from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import click
 
@@ -169,7 +168,8 @@ def _keep(ctx: click.Context, param: click.Parameter, value: Any) -> None:
     if value and invocation is not None:
         setattr(invocation, param.name or "", value)
         if isinstance(value, datetime):
-            invocation.now, invocation.offset = value.astimezone(UTC), value.tzinfo
+            now = invocation.now = value.astimezone(UTC)
+            invocation.offset, invocation.own_clock = value.tzinfo, lambda: now
 
 
 @cache
@@ -191,11 +191,6 @@ class _Documented(click.Command):
     """What commands and groups share: errors know their command, global options stand apart in the help."""
 
     globals: Sequence[click.Option] = ()
-
-    def add_globals(self, *left_out: str) -> None:
-        """Add the global options behind the command's own, but for those named."""
-        self.globals = [option for name, option in _global_options().items() if name not in left_out]
-        self.params = [*self.params, *self.globals]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         try:
@@ -232,8 +227,9 @@ class Command(_Documented):
         self.example: str = more.pop("example", "")
         super().__init__(name, context_settings=dict(_HELP_NAMES), **more)
         self.keys = keys if isinstance(keys, Mapping) else dict.fromkeys(keys, ())
-        self.params = [PositionalWords(words, complete), *self.params]
-        self.add_globals(*(["agent"] if own_agent else []), *([] if self.takes_now else ["now"]))
+        left_out = {"agent": own_agent, "now": not self.takes_now}
+        self.globals = [option for name, option in _global_options().items() if not left_out.get(name)]
+        self.params = [PositionalWords(words, complete), *self.params, *self.globals]
 
     def invoke(self, ctx: click.Context) -> Any:
         invocation = ctx.find_object(Invocation)
@@ -262,7 +258,7 @@ class Command(_Documented):
 class Group(_Documented, click.Group):
     """Commands by name. `modules` has each one's module below commonplace.cli, imported when asked for. A command `b-c`
     is `b_c` there or, where that name is taken in Python, `b_c_`; in a group `a` it is `a_b_c`. `now`: takes `--now`,
-    for those of its commands that do. `titles`: the section of the help for each module."""
+    for those of its commands that do. `titles`: the section of the help for each command."""
 
     def __init__(
         self, name: str, modules: Mapping[str, str], *, now: bool = False, titles: Mapping[str, str] = {}, **more: Any
@@ -270,7 +266,8 @@ class Group(_Documented, click.Group):
         super().__init__(name, invoke_without_command=True, context_settings=dict(_HELP_NAMES), **more)
         self._modules = modules
         self._titles = titles
-        self.add_globals(*([] if now else ["now"]))
+        self.globals = [option for name, option in _global_options().items() if now or name != "now"]
+        self.params = [*self.params, *self.globals]
         self.callback = _help_without_command
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -290,7 +287,7 @@ class Group(_Documented, click.Group):
         return next((name for name in ALIASES.get(given, "").split() if name in self._modules), given)
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[Any, Any, list[str]]:
-        name = self.named(args[0])
+        name = args[0] if args[0] in self._modules else self.named(args[0])
         command = self.get_command(ctx, name)
         if command is None and not ctx.resilient_parsing:
             raise self.unknown(name, ctx)
@@ -308,13 +305,13 @@ class Group(_Documented, click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         sections: dict[str, list[tuple[str, str]]] = {}
-        for name, module in self._modules.items():
+        for name in self._modules:
             found = self.get_command(ctx, name)
             if found is not None:
                 others = [alias for alias in ALIASES if self.named(alias) == name and alias != name]
                 shown = f"{name} ({', '.join(others)})" if others else name
                 row = shown, found.get_short_help_str(limit=200)
-                sections.setdefault(self._titles.get(module, "Commands"), []).append(row)
+                sections.setdefault(self._titles.get(name, "Commands"), []).append(row)
         width = max(len(name) for rows in sections.values() for name, _ in rows)
         for title, rows in sections.items():
             with formatter.section(title):
@@ -330,7 +327,11 @@ def _show_help(ctx: click.Context, param: click.Parameter, wanted: bool) -> None
 @click.pass_context
 def _help_without_command(ctx: click.Context) -> None:
     if ctx.invoked_subcommand is None:
-        output.text(ctx.get_help())
+        text, invocation = ctx.get_help(), ctx.find_object(Invocation)
+        if invocation is not None and invocation.json:
+            invocation.command = "help"
+            return invocation.document(command=ctx.command_path, text=text)
+        output.text(text)
 
 
 def group(name: str, module: str, commands: str, help: str) -> Group:
@@ -352,38 +353,6 @@ def option(*names: str, **more: Any) -> Callable[..., Any]:
 def flag(name: str, help: str, *names: str) -> Callable[..., Any]:
     """An option without a value; `names`: its name as a parameter, if it is another one."""
     return click.option(name, *names, is_flag=True, help=help)
-
-
-def text_from(words: tuple[str, ...]) -> str:
-    """The words joined by blanks; a lone `-` reads all of stdin. Raises Failure if that is not UTF-8."""
-    if words != ("-",):
-        return " ".join(words)
-    try:
-        return sys.stdin.buffer.read().decode("utf-8") if sys.stdin else ""
-    except UnicodeDecodeError:
-        raise Failure("the text on stdin is not valid UTF-8", "not_text") from None
-
-
-@contextmanager
-def input_of(file: str | None) -> Iterator[BinaryIO]:
-    """The bytes of a file; without one, or for `-`, those of stdin. Raises Failure naming the file."""
-    if file is None or file == "-":
-        if sys.stdin is None:
-            raise Failure("cannot read the input: stdin is closed")
-        if file is None and sys.stdin.isatty():
-            output.notice("Reading what you type, up to Ctrl-D; --input names a file instead.")
-        yield sys.stdin.buffer
-        return
-    from commonplace.store.files import reason
-
-    try:
-        stream = Path(file).expanduser().open("rb")
-    except FileNotFoundError:
-        raise Failure(f"open input file: {file}: no such file", "not_found") from None
-    except OSError as error:
-        raise Failure(f"open input file: {file}: {reason(error)}", "storage") from None
-    with stream:
-        yield stream
 
 
 def usage_sentence(error: click.UsageError) -> str:
@@ -444,3 +413,71 @@ def help_(call: Invocation, *path: str) -> None:
         context = click.Context(found, info_name=name, parent=context, **found.context_settings)
     text = context.get_help()
     call.answer(text, command=context.command_path, text=text)
+
+
+_EXITS = {
+    "0": "Done, also when nothing was found.", "1": "The operation failed.", "2": "Wrong usage.", "130": "Interrupted.",
+}  # fmt: skip
+_VARIABLES = {
+    "MEMORY_HOME": "The memory home.",
+    "MEMORY_AGENT": "The acting agent.",
+    "VISUAL, EDITOR": "What memory edit runs.",
+    "PAGER": "What shows long output on a terminal [less].",
+    "NO_COLOR": "If set, nothing is in colour.",
+}
+
+
+@command("man", keys=("page",), example="memory man > memory.1 && man ./memory.1")
+def man(call: Invocation) -> None:
+    """Print the manual page in the format of man."""
+    text = manual_page(click.get_current_context().find_root())
+    call.answer(text.rstrip("\n"), page=text)
+
+
+def manual_page(context: click.Context) -> str:
+    """The manual page of the group of `context`, as roff."""
+    group = context.command
+    assert isinstance(group, Group)
+    summary, *rest = _paragraphs(group)
+    usage = "[--home DIR] [--config FILE] [--agent NAME] [--json] COMMAND ..."
+    lines = ['.TH MEMORY 1 "" commonplace "User Commands"', ".SH NAME", f"memory \\- {_roff(summary)}"]
+    lines += [".SH SYNOPSIS", ".B memory", _roff(usage), ".SH DESCRIPTION", *map(_roff, rest)]
+    lines += [".SH GLOBAL OPTIONS", *_options_of(context, group.globals), ".SH COMMANDS", *_manual_of(group, context)]
+    lines += [".SH EXIT STATUS", *_pairs(_EXITS), ".SH ENVIRONMENT", *_pairs(_VARIABLES)]
+    return "\n".join(lines) + "\n"
+
+
+def _manual_of(group: Group, context: click.Context) -> Iterator[str]:
+    for name in group.list_commands(context):
+        each = group.get_command(context, name)
+        assert each is not None
+        inner = click.Context(each, info_name=name, parent=context)
+        if isinstance(each, Group):
+            yield from _manual_of(each, inner)
+        elif isinstance(each, Command):
+            yield f".SS {_roff(' '.join([inner.command_path, *each.collect_usage_pieces(inner)]))}"
+            for at, part in enumerate(_paragraphs(each)):
+                yield from [".PP", _roff(part)] if at else [_roff(part)]
+            own = [opt for opt in each.params if isinstance(opt, click.Option) and opt not in each.globals]
+            yield from _options_of(inner, own)
+            if each.example:
+                yield from (".PP", "Example:", ".PP", ".RS", _roff(each.example), ".RE")
+
+
+def _options_of(context: click.Context, options: Sequence[click.Option]) -> list[str]:
+    records = (each.get_help_record(context) for each in options)
+    return _pairs(dict(record for record in records if record is not None))
+
+
+def _pairs(rows: dict[str, str]) -> list[str]:
+    return [line for name, text in rows.items() for line in (".TP", f".B {_roff(name)}", _roff(text))]
+
+
+def _paragraphs(each: click.Command) -> list[str]:
+    return [" ".join(part.split()) for part in (each.help or "").split("\n\n")]
+
+
+def _roff(text: str) -> str:
+    """`text` as roff reads it: backslashes, dashes, and signs at the beginning of a line."""
+    escaped = text.replace("\\", "\\e").replace("-", "\\-").replace("`", "")
+    return re.sub(r"^(?=[.'])", r"\\&", escaped)

@@ -18,11 +18,9 @@ from typing import Any, NamedTuple
 
 from commonplace import clock
 from commonplace.clients import table
-from commonplace.clients.editing import Editor, Hint, MarkdownEditor, Unsure
-from commonplace.clients.jsonc import JsonEditor
+from commonplace.clients.editing import Editor, Hint, JsonEditor, MarkdownEditor, Unsure
 from commonplace.clients.table import Client, Edit
-from commonplace.clients.toml_text import TomlEditor
-from commonplace.clients.yaml_text import YamlEditor
+from commonplace.clients.toml_yaml import TomlEditor, YamlEditor
 from commonplace.errors import InvalidInput, StorageError
 from commonplace.store.base import File
 from commonplace.store.files import lock_file, make_private, put_derived, read_file, reason, sync_folder, write_file
@@ -101,8 +99,10 @@ class Installer:
                 notes[each.label] = {
                     "hint": known.get("hint", [*(hint if there is None else Hint())]), "value": value,
                     "created": known.get("created", old is None),
-                    "folder": known.get("folder", not target.file.parent.exists()),
+                    "folders": known.get("folders", _missing_folders(target.file)),
                 }  # fmt: skip
+                if each.kept:
+                    notes[each.label]["beside"] = None if old is None else editor.find(old, (), "hooks")
             return text if text or old is not None else None
 
         return self._change(target, added, dry_run)
@@ -119,8 +119,10 @@ class Installer:
                 note = notes.pop(each.label, {})
                 created = created or bool(note.get("created"))
                 there = editor.find(text, each.path, each.name)
-                if there is None or (each.kept and (not note or editor.find(text, (), "hooks") is not None)):
+                if there is None:
                     continue
+                if each.kept and (not note or editor.find(text, (), "hooks") != note.get("beside")):
+                    continue  # hooks that came since may need it
                 if isinstance(each.name, str) and not replace and not _is_ours(each, there, {each.label: note}):
                     raise Unsure(f'its entry "{each.name}" is not ours (--replace takes it out nevertheless)')
                 if table.shares_hooks(there, target.client.id):
@@ -146,7 +148,7 @@ class Installer:
             for _ in range(_ATTEMPTS):
                 records, file = self._load(), _read(target.file)
                 notes, old = records.setdefault(str(target.file), {}), _text(file)
-                is_ours = any(each.get("folder") for each in notes.values())
+                made = max((each.get("folders", int(each.get("folder", False))) for each in notes.values()), default=0)
                 new = change(old, notes)
                 backup = None
                 if new != old:
@@ -155,9 +157,9 @@ class Installer:
                         if backup is not None:
                             backup.unlink()
                         continue
-                    if new is None and is_ours:
-                        with suppress(OSError):  # there is something else in it
-                            target.file.parent.rmdir()
+                    with suppress(OSError):  # there is something else in it
+                        for folder in [*Path(os.path.realpath(target.file)).parents][: made if new is None else 0]:
+                            folder.rmdir()
                 put_derived(self._records, json.dumps({k: v for k, v in records.items() if v}, indent=1).encode())
                 return FileChange(old, new, backup)
         raise StorageError(str(target.file), "another program keeps changing it; close it and try again")
@@ -194,6 +196,11 @@ class Installer:
         for old in sorted(self.folder.glob(f"{client}-[0-9]*"))[:-_BACKUPS]:
             old.unlink(missing_ok=True)
         return path
+
+
+def _missing_folders(file: Path) -> int:
+    """How many of the folders above `file`, or above what it is a link to, are not there."""
+    return sum(not each.exists() for each in Path(os.path.realpath(file)).parents)
 
 
 def _is_ours(edit: Edit, value: Any, notes: dict[str, Any]) -> bool:

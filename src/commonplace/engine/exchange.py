@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import TypeVar
 
-from commonplace import config
+from commonplace import config_text
 from commonplace.clock import stamp, wait_for
 from commonplace.engine.engine import verb
 from commonplace.engine.history import HistoryVerbs
@@ -487,10 +487,10 @@ class IntoDatabase:
         """The files all replicas share, as they are to be there."""
         layout, settings = self.session.engine.layout, self.session.engine.settings
         changes = {f"projects.{name}": None if name in self.outside else f"{OWN}/{name}" for name in settings.projects}
-        changes |= {"storage.root": None} if config.stored(layout.config, "storage.root") else {}
+        changes |= {"storage.root": None} if config_text.stored(layout.config, "storage.root") else {}
         found = {}
         if layout.config.exists():
-            found[layout.config.name] = config.change(layout.config, changes).encode()
+            found[layout.config.name] = config_text.change(layout.config, changes).encode()
         for each in (layout.access, layout.dream_report):
             if each.exists():
                 found[each.name] = each.read_bytes()

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from commonplace import config
+from commonplace import config, config_text
 from commonplace.config import OWN_FOLDER, Settings, absolute
 from commonplace.engine.engine import GRAPH_FILE_SUFFIX, ONLY_SHARED, verb
 from commonplace.engine.reading import ReadVerbs
@@ -192,7 +192,7 @@ class ProjectVerbs(ReadVerbs):
     def _write_config(self, changes: dict[str, Any]) -> None:
         """Change these keys of config.yaml under the lock, and use the new settings at once."""
         engine = self.engine
-        self._replace_config(lambda: config.change(engine.settings.file, changes))
+        self._replace_config(lambda: config_text.change(engine.settings.file, changes))
         if "notes.default_project" in changes:
             default = changes["notes.default_project"] or Settings.default_project
             engine.settings = replace(engine.settings, default_project=default)

@@ -18,7 +18,7 @@ from commonplace.index.rows import NoteInfo
 from commonplace.jobs import lifecycle
 from commonplace.jobs.job import Outcome, Plan, Round
 from commonplace.jobs.tick import FACE, Scheduler
-from commonplace.note.compose import Record
+from commonplace.note.markdown import Record
 from commonplace.note.model import MEMORY_KEYS, Draft, Note
 
 MOMENT = datetime(2026, 5, 6, 10, 0, tzinfo=UTC)

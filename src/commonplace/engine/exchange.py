@@ -23,7 +23,7 @@ from commonplace.errors import Conflict, NotFound, StorageError
 from commonplace.index.rows import NoteInfo
 from commonplace.index.unopened import foreign_rows as foreign_rows
 from commonplace.note import frontmatter
-from commonplace.note.compose import Record
+from commonplace.note.markdown import Record
 from commonplace.note.model import MEMORY_PROJECTS
 from commonplace.query import Query
 from commonplace.store.base import File, sha256

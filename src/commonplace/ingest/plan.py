@@ -15,7 +15,7 @@ from commonplace.engine.upkeep import Upkeep
 from commonplace.errors import Conflict, InvalidInput, Locked, NotFound, NotText, choices
 from commonplace.index.rows import NoteInfo
 from commonplace.ingest.sources import SOURCES, Source, SourceNote, Tree
-from commonplace.note.compose import Record
+from commonplace.note.markdown import Record
 from commonplace.note.model import INBOX, united
 from commonplace.query import split_list
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from commonplace.config import Settings
     from commonplace.engine import Memory
     from commonplace.index.rows import NoteInfo
-    from commonplace.note.compose import Record
+    from commonplace.note.markdown import Record
 
 MERGE, LINK, REMIND, DREAM = "merge", "link", "remind", "dream"
 REMINDED = "reminded"

@@ -26,8 +26,8 @@ from commonplace.engine.writing import id_list
 from commonplace.errors import AmbiguousTime, Conflict, InvalidInput, Locked, NotFound, NotText, PastTime, TimeRefused
 from commonplace.jobs.dedup import plain
 from commonplace.jobs.job import DREAM, REMIND, REMINDED, Action, MemoryState
-from commonplace.note.compose import Record
 from commonplace.note.frontmatter import REMOVE
+from commonplace.note.markdown import Record
 from commonplace.note.model import CATEGORY_PROJECT, GLOBAL, ORGANIZED, Draft, Note
 from commonplace.note.reminder import CATEGORY as REMINDERS
 from commonplace.note.reminder import SNOOZED, Reminder, keys_of

@@ -21,9 +21,9 @@ from typing import Any
 from commonplace.clock import EPOCH, parse_stamp, stamp
 from commonplace.engine import Memory
 from commonplace.engine.exchange import SOURCE_REF, Exchange, foreign_rows
-from commonplace.note.compose import Record, compose_note
 from commonplace.note.frontmatter import parse, split
 from commonplace.note.links import file_name, permalink_for
+from commonplace.note.markdown import Record, compose_note
 from commonplace.store.base import File
 from commonplace.store.files import reason
 from commonplace.text.neutral import flat

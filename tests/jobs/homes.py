@@ -17,7 +17,7 @@ from commonplace.engine.upkeep import Upkeep
 from commonplace.index.rows import NoteInfo
 from commonplace.jobs import lifecycle
 from commonplace.jobs.job import Outcome, Plan, Round
-from commonplace.jobs.tick import FACE, Scheduler
+from commonplace.jobs.lifecycle import FACE, Scheduler
 from commonplace.note.markdown import Record
 from commonplace.note.model import MEMORY_KEYS, Draft, Note
 

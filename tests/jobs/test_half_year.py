@@ -19,7 +19,7 @@ from commonplace.engine.exchange import Ingested
 from commonplace.engine.upkeep import Upkeep
 from commonplace.ingest import plan
 from commonplace.ingest.sources import SOURCES, Tree
-from commonplace.jobs.tick import FACE, Scheduler
+from commonplace.jobs.lifecycle import FACE, Scheduler
 from commonplace.note.model import Draft
 from commonplace.query import memory_query
 from commonplace.serve.daemon import Daemon

@@ -147,14 +147,17 @@ def _answer(call: Invocation, said: str, outcomes: Sequence[Outcome], **data: An
 def dream(call: Invocation, *, level: int, dry_run: bool, report: bool) -> int:
     """Put memories in order: classify, merge, link, make reminders."""
     from commonplace.jobs import dream
-    from commonplace.jobs.report import load, seen_by
 
     dream.check(level)
     call.checks_overview = not (dry_run or report)
     with call.memory() as memory:
         if report:
-            found = load(memory.home)
-            row = seen_by(memory, found) if found else dict.fromkeys(_DREAM_KEYS) | {"processed": 0, "actions": []}
+            found = dream.load_report(memory.home)
+            row = (
+                dream.report_seen_by(memory, found)
+                if found
+                else dict.fromkeys(_DREAM_KEYS) | {"processed": 0, "actions": []}
+            )
             lines = _dream_lines(memory, row, with_report=True) if found else "No dream yet."
             return _answer(call, lines, (), **{key: row[key] for key in _DREAM_KEYS})
         with output.progress("Dreaming") as progress:
@@ -166,10 +169,10 @@ def dream(call: Invocation, *, level: int, dry_run: bool, report: bool) -> int:
 
 
 def _dream_lines(memory: Memory, found: dict[str, Any], *, with_report: bool) -> str:
-    from commonplace.jobs import report
+    from commonplace.jobs.dream import report_lines
 
     head = f"Dream (level {found['level']}) processed {found['processed']} items"
-    return "\n".join([head, *(report.lines(found["report"], memory.settings.reading_zone) if with_report else ())])
+    return "\n".join([head, *(report_lines(found["report"], memory.settings.reading_zone) if with_report else ())])
 
 
 @command("remind", "[TEXT...]", keys=_REMIND_KEYS, now=True, example="memory remind call Bob tomorrow at 3pm")

@@ -7,21 +7,34 @@ Source: contract 001, 4 and 5.
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from commonplace.clock import parse_stamp
 from commonplace.engine.memory_rows import contents
 from commonplace.engine.upkeep import Upkeep
 from commonplace.engine.writing import id_list
-from commonplace.errors import CommonplaceError, Conflict, Exists, Locked, NotFound, NotText, internal_sentence
+from commonplace.errors import (
+    CommonplaceError,
+    Conflict,
+    Exists,
+    Locked,
+    NotFound,
+    NotText,
+    StorageError,
+    internal_sentence,
+)
 from commonplace.note.frontmatter import REMOVE
 from commonplace.note.model import CATEGORY_PROJECT, INBOX, ORGANIZED
 from commonplace.note.reminder import CATEGORY as REMINDERS
+from commonplace.store.files import read_file, reason
+from commonplace.store.layout import Layout
 
 if TYPE_CHECKING:
     from commonplace.config import Settings
@@ -369,3 +382,22 @@ def after_actions(
             new = replace(new, links=tuple(id for id in links if id != state.id))
         after.append(new if new is state else replace(new, updated=now or new.updated))
     return after
+
+
+def stored_report(home: Path) -> dict[str, Any]:
+    """What the file of the dreams' report holds, empty when it holds none at all. Raises StorageError."""
+    try:
+        found = json.loads(read_file(str(Layout(home).dream_report)).data)
+    except (FileNotFoundError, ValueError):
+        return {}
+    except OSError as error:
+        raise StorageError("the dream report", reason(error)) from None
+    return found if isinstance(found, dict) else {}
+
+
+def last_dream(home: Path) -> datetime | None:
+    """When the last dream was, whatever its level and though it did nothing; None before the first."""
+    try:
+        return parse_stamp(stored_report(home)["last_dream"])
+    except (KeyError, TypeError, ValueError, AttributeError, StorageError):
+        return None

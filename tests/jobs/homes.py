@@ -43,7 +43,7 @@ def same_ids(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the ids of new notes be the same each time, from the first one on."""
     numbers, version = itertools.count(1), 4 << 76 | 8 << 60
     monkeypatch.setattr(uuid, "uuid4", lambda: UUID(int=next(numbers) << 96 | version))
-    monkeypatch.setattr("commonplace.ingest.plan.uuid4", uuid.uuid4)
+    monkeypatch.setattr("commonplace.ingest.uuid4", uuid.uuid4)
 
 
 class Home:

@@ -355,11 +355,11 @@ def ingest(call: Invocation, *, wanted: str, path: Text, dry_run: bool, again: b
 
     A file is stored once; when its text changes, its memory follows.
     """
-    from commonplace.ingest import plan
+    from commonplace import ingest
 
-    sources = plan.sources(wanted, path, call.settings)
+    sources = ingest.named_sources(wanted, path, call.settings)
     with call.memory() as memory, output.progress("Ingesting") as progress:
-        plans, done = plan.run(memory, sources, dry_run=dry_run, again=again, progress=progress)
+        plans, done = ingest.run(memory, sources, dry_run=dry_run, again=again, progress=progress)
     outcomes = {each.source: outcome for each, outcome in zip(plans, done, strict=True)}
     total = sum(each.ingested for each in done)
     if not call.json:

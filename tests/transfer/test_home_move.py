@@ -13,7 +13,7 @@ from commonplace import Draft, open_memory
 from commonplace.errors import InvalidInput, StorageError
 from commonplace.serve.auth import Access
 from commonplace.transfer import home_move
-from commonplace.transfer.home_move import MOVING, FolderMove, HomeMoved
+from commonplace.transfer.whole_home import MOVING, FolderMove, HomeMoved
 from transfer.conftest import times_killed
 
 
@@ -157,7 +157,7 @@ def test_a_move_from_another_home_is_not_gone_on_with(home, tmp_path, monkeypatc
 
 @pytest.mark.slow
 def test_a_move_that_is_killed_goes_on_and_ends_with_everything(home, tmp_path):
-    imports, before = "from commonplace.transfer.home_move import FolderMove", files(home)
+    imports, before = "from commonplace.transfer.whole_home import FolderMove", files(home)
     events = ["os.rename", "os.utime", "os.mkdir", "os.remove", "shutil.rmtree"]
     work = "FolderMove(*map(Path, sys.argv[2:])).run()"
     killed = times_killed(range(3, 400, 8), events, imports, work, home, tmp_path / "new")

@@ -39,7 +39,7 @@ def mirror(call: Invocation, folder: str, *, git: bool, after_erase: Text, watch
         raise Usage(f'invalid value "{after_erase}" for --after-erase: use {" or ".join(_after_erase())}')
     gc.enable()
     with call.memory(watch=True) as memory:
-        from commonplace.transfer.mirror import Mirror
+        from commonplace.transfer.whole_home import Mirror
 
         copy, seen, looks = Mirror(memory, Path(folder)), "", 0
         while True:
@@ -71,7 +71,7 @@ def move_home(call: Invocation, source: str, target: str, *, dry_run: bool) -> N
     Each is a folder, or one of them postgresql://…?space=NAME. TO must be empty, or hold a move from FROM that was cut
     off: it goes on.
     """
-    from commonplace.transfer.home_move import move
+    from commonplace.transfer.whole_home import move
 
     if call.caller is not None:
         raise InvalidInput("moving a home is the owner's; run this without an agent's name")
@@ -93,7 +93,7 @@ def _shown(place: str) -> str:
     """A folder, or the address of a database without a password."""
     from urllib.parse import parse_qsl, urlencode, urlsplit
 
-    from commonplace.transfer.home_move import DATABASE
+    from commonplace.transfer.whole_home import DATABASE
 
     if not place.startswith(DATABASE):
         return place

@@ -227,16 +227,18 @@ def remind(
 def _list_reminders(call: Invocation, *, every: bool) -> None:
     with call.memory() as memory:
         from commonplace.jobs import reminders
+        from commonplace.note.reminder import CAVEATS
 
         found = reminders.listed(memory, fired=every)
         if call.json:
             return call.document(reminders=records(memory, (info for info, _ in found)))
-        rows = []
+        rows, changed = [], reminders.outdated(memory, [info for info, each in found if each.is_waiting])
         for info, each in found:
             when = "unreadable date" if each.unreadable else "no date"
             if each.due is not None:
                 when = minute(each.due, memory.settings.reading_zone)
-            text = content_of(memory, info)
+            caveat = CAVEATS["gone" if changed[info.id] is None else "changed"] if info.id in changed else each.caveat
+            text = caveat + content_of(memory, info)
             rows.append((info.id[:8], when, text if call.on_terminal else preview(text, 60)))
         if not rows:
             return call.answer("No reminders.")

@@ -50,7 +50,7 @@ SET_BY, OWNER = "category_by", "owner"
 it (contract 001, 18.8)."""
 _REMOVING = ("expire", "decay")  # to the archive
 _ORGANIZING = ("upgrade", "classify")
-_CHANGED_MEANWHILE = (Conflict, Exists, Locked, NotFound, NotText)
+CHANGED_MEANWHILE = (Conflict, Exists, Locked, NotFound, NotText)
 """What a verb of upkeep raises when a memory is no longer as the plan saw it."""
 
 
@@ -293,7 +293,7 @@ class Round:
                 info, other = infos.get(action.id), infos.get(action.target or "")
                 try:
                     infos.update((written.id, written) for written in apply(self.upkeep, action, info, other))
-                except _CHANGED_MEANWHILE:
+                except CHANGED_MEANWHILE:
                     skipped += 1
                     continue
                 if action.verb in (*_REMOVING, MERGE):
@@ -325,7 +325,7 @@ def _not_taken_back(actions: Iterable[Action], states: Mapping[str, MemoryState]
 
 def apply(upkeep: Upkeep, action: Action, info: NoteInfo | None, other: NoteInfo | None) -> list[NoteInfo]:
     """Carry out one action on the memory `info` (and `other`, its target): one change, which `undo` takes back. Returns
-    the memories it wrote. Raises what `_CHANGED_MEANWHILE` names when they are not as given, or there are none."""
+    the memories it wrote. Raises what `CHANGED_MEANWHILE` names when they are not as given, or there are none."""
     if action.verb == REMIND and action.record is not None and other is not None:
         reminded = [*id_list(other.header.get(REMINDED)), action.id]
         return upkeep.derive(other, action.record, {REMINDED: reminded}, REMIND)

@@ -103,7 +103,8 @@ def run(
         """What a wikilink in the text of a memory leads to is linked with it."""
         by_id = {id: each for each in _without_copies(memories) for id in (*each.merged, each.id)}
         found: dict[frozenset[str], Action] = {}
-        for one in memory.resolve_links(dry_run=True).actions:
+        has_any = any(each.targets for each in memories)
+        for one in memory.resolve_links(dry_run=True).actions if has_any else ():
             a, b = by_id.get(one.source), by_id.get(one.target)
             if a is not None and b is not None and a is not b and not (a.id in b.links and b.id in a.links):
                 found.setdefault(frozenset((a.id, b.id)), Action(DREAM, LINK, a.id, one.reason, a.path, target=b.id))

@@ -11,7 +11,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -58,7 +58,8 @@ CHANGED_MEANWHILE = (Conflict, Exists, Locked, NotFound, NotText)
 class MemoryState:
     """One memory as a plan sees it. Times are aware UTC; `due_at` and `repeat` are compared for equality only. `used`
     is when a search last showed it. `targets` are those of its wikilinks as written, but for code. `links`, `unlinked`
-    and `merged` are whole ids (contract 001, 2). Under a dry run fields may differ from `info`, the index's."""
+    and `merged` are whole ids (contract 001, 2). `header` is that of the file when the round read it. Under a dry run
+    fields may differ from `info`, the index's."""
 
     id: str
     scope: str
@@ -78,6 +79,7 @@ class MemoryState:
     used: datetime | None = None
     targets: tuple[str, ...] = ()
     info: NoteInfo | None = None
+    header: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -96,13 +98,8 @@ class MemoryState:
             expires=parse_stamp(info.expires) if info.expires else None,
             due_at=due, repeat=repeat, tags=info.tags, links=info.links,
             unlinked=tuple(id_list(header.get("unlinked"))), merged=tuple(id_list(header.get("merged"))),
-            used=used, targets=targets, info=info,
+            used=used, targets=targets, info=info, header=header,
         )  # fmt: skip
-
-    @property
-    def header(self) -> Mapping[str, Any]:
-        """All header keys the file had when the round read it."""
-        return self.info.header if self.info else {}
 
     @property
     def is_pinned(self) -> bool:
@@ -284,12 +281,13 @@ class Round:
                 self._memories = after_actions(self.memories, actions, self.now)
                 return Outcome(job, tuple(actions))
             infos = {each.id: each.info for each in self.memories if each.info}
+            if actions:
+                self._memories = None
             for number, action in enumerate(actions, 1):
                 if self._stop():
                     break
                 if self._progress is not None:
                     self._progress(number, len(actions))
-                self._memories = None
                 info, other = infos.get(action.id), infos.get(action.target or "")
                 try:
                     infos.update((written.id, written) for written in apply(self.upkeep, action, info, other))
@@ -299,11 +297,23 @@ class Round:
                 if action.verb in (*_REMOVING, MERGE):
                     infos.pop(action.id, None)
                 done.append(action)
+            if done and not skipped and all(each.record is None for each in done):  # nobody else wrote meanwhile
+                after = (_as_written(states[id], info) for id, info in infos.items())
+                self._memories = sorted(after, key=lambda each: (each.created, each.id))
         except Exception as error:  # one of the outermost loops: reported, and the next job runs
             return Outcome(job, tuple(done), skipped, error)
         finally:
             self.memory.run = None
         return Outcome(job, tuple(done), skipped)
+
+
+def _as_written(state: MemoryState, info: NoteInfo) -> MemoryState:
+    """A memory whose text stayed, as an action left it."""
+    if info is state.info:
+        return state
+    return MemoryState.of(
+        info, state.content, tuple(each for each in state.targets if each not in info.links), state.used
+    )
 
 
 def _not_taken_back(actions: Iterable[Action], states: Mapping[str, MemoryState]) -> Iterator[Action]:

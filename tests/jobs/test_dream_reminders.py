@@ -10,6 +10,7 @@ import pytest
 
 from commonplace.engine import open_memory
 from commonplace.engine.memory_rows import content_of
+from commonplace.errors import NotFound
 from commonplace.index.rows import NoteInfo
 from commonplace.jobs import dream, lifecycle
 from commonplace.jobs.reminders import notify, snooze
@@ -159,6 +160,8 @@ def test_a_reminder_whose_memory_asks_for_it_no_more_says_so_and_the_owner_is_as
     home.memory.decide(item, "n")
     assert home.memory.review(kind="reminder") == []
     assert row["id"] not in {each["id"] for each in deep(home)["reminders"]} | home.ids()
+    with pytest.raises(NotFound):
+        home.memory.decide(item, "y")
     home.memory.undo()
     home.memory.decide(item, "y")
     assert home.memory.review(kind="reminder") == []

@@ -153,11 +153,8 @@ def dream(call: Invocation, *, level: int, dry_run: bool, report: bool) -> int:
     with call.memory() as memory:
         if report:
             found = dream.load_report(memory.home)
-            row = (
-                dream.report_seen_by(memory, found)
-                if found
-                else dict.fromkeys(_DREAM_KEYS) | {"processed": 0, "actions": []}
-            )
+            nothing = dict.fromkeys(_DREAM_KEYS) | {"processed": 0, "actions": []}
+            row = dream.report_seen_by(memory, found) if found else nothing
             lines = _dream_lines(memory, row, with_report=True) if found else "No dream yet."
             return _answer(call, lines, (), **{key: row[key] for key in _DREAM_KEYS})
         with output.progress("Dreaming") as progress:

@@ -200,8 +200,8 @@ def _nearness(a: _Said, b: _Said) -> float:
     if _signs(every) != _signs(others) or every == others:
         return 0.0
     if not _COMPARES.isdisjoint({*every} & {*others}):
-        orders = [[each for each in map(_content, words) if each in shared] for words in (every, others)]
-        if orders[0] != orders[1]:
+        order, other_order = ([each for each in map(_content, said) if each in shared] for said in (every, others))
+        if order != other_order:
             return 0.0
     if sorted(every) == sorted(others):
         turned = (every[at:] + every[:at] for at in range(_CLAUSE, len(every) - _CLAUSE + 1))

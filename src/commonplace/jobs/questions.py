@@ -146,6 +146,8 @@ def _outdated(memory: Memory) -> Iterator[ReviewItem]:
 
 def _remind(memory: Memory, item: ReviewItem, choice: str) -> bool:
     if item.key.startswith(_OUTDATED):
+        if all(each.key != item.key for each in _outdated(memory)):
+            raise NotFound(item.key, "the open questions")
         if choice == "n":
             memory.delete(memory.memory_id(item.refs[0]))
         return choice == "n"

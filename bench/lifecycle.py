@@ -29,7 +29,7 @@ for place in (HERE, SOURCE):
     if str(place) not in sys.path:
         sys.path.insert(0, str(place))
 
-from commonplace.note.compose import Record  # noqa: E402
+from commonplace.note.markdown import Record  # noqa: E402
 from table import Budget, Row, table  # noqa: E402
 
 RARE = "heron"

@@ -42,7 +42,7 @@ from commonplace.errors import CommonplaceError  # noqa: E402
 from commonplace.store.base import sha256  # noqa: E402
 from commonplace.store.journal import Change  # noqa: E402
 from commonplace.store.postgres.space_database import SpaceDatabase  # noqa: E402
-from commonplace.transfer.home_move import move  # noqa: E402
+from commonplace.transfer.whole_home import move  # noqa: E402
 from postgres.server import served  # noqa: E402
 from vault import rare_word  # noqa: E402
 

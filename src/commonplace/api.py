@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from commonplace import engine
 
 if TYPE_CHECKING:
-    from commonplace.ingest.plan import Ingestion
+    from commonplace.ingest import Ingestion
     from commonplace.jobs.dream import Dream
     from commonplace.jobs.job import Action, Outcome
     from commonplace.note.model import Note
@@ -60,10 +60,10 @@ class Memory(engine.Memory):
         """Take the notes of other programs in: `source` names them, parted by commas; `path` is the folder to read
         instead of a source's own. Returns by source how many are new, changed and skipped, and warnings. `again` brings
         back what was deleted. Raises InvalidInput for an unknown source or a missing folder."""
-        from commonplace.ingest import plan
+        from commonplace import ingest
 
-        chosen = plan.sources(source, None if path is None else os.fspath(path), self.settings)
-        plans, done = plan.run(self, chosen, dry_run=dry_run, again=again)
+        chosen = ingest.named_sources(source, None if path is None else os.fspath(path), self.settings)
+        plans, done = ingest.run(self, chosen, dry_run=dry_run, again=again)
         return {each.source: outcome for each, outcome in zip(plans, done, strict=True)}
 
     def export(self, *, category: str | None = None, scope: str | None = None) -> Iterator[str]:

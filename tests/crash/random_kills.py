@@ -25,7 +25,7 @@ from uuid import uuid4
 from commonplace import Draft, Memory, cli, faces, open_memory
 from commonplace.engine.graphs import opener
 from commonplace.engine.overview import Overview
-from commonplace.jobs.tick import FACE, Scheduler
+from commonplace.jobs.lifecycle import FACE, Scheduler
 from commonplace.note.edit import Append
 from commonplace.store.layout import Layout
 

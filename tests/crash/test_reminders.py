@@ -11,7 +11,7 @@ import pytest
 from commonplace import open_memory
 from commonplace.engine.upkeep import Upkeep
 from commonplace.jobs import reminders
-from commonplace.note.compose import Record
+from commonplace.note.markdown import Record
 from crash.mortal import mortals
 
 NOW = datetime(2026, 5, 7, 15, 0, tzinfo=UTC)

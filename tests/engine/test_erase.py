@@ -22,8 +22,8 @@ from commonplace.engine.overview import Overview, Pending
 from commonplace.engine.upkeep import Upkeep
 from commonplace.errors import CannotUndo, InvalidInput, Locked, NotFound
 from commonplace.jobs import dream
-from commonplace.note.compose import Record
 from commonplace.note.edit import StrReplace
+from commonplace.note.markdown import Record
 from commonplace.note.model import Draft
 from index.vectors import tiny
 

@@ -9,7 +9,7 @@ import pytest
 from commonplace.engine import open_memory
 from commonplace.engine.overview import MOST_LINES, Overview
 from commonplace.engine.upkeep import Upkeep
-from commonplace.note.compose import Record
+from commonplace.note.markdown import Record
 from commonplace.note.model import Draft
 
 MOMENT = datetime(2026, 5, 7, 10, 0, tzinfo=UTC)

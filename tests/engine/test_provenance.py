@@ -10,8 +10,8 @@ import pytest
 from commonplace import Draft, errors, open_memory
 from commonplace.engine.plain_files import Files
 from commonplace.engine.upkeep import Upkeep
-from commonplace.note.compose import Record
 from commonplace.note.edit import Append, FindReplace
+from commonplace.note.markdown import Record
 from commonplace.query import Query
 from movable_clock import Clock
 

@@ -11,7 +11,7 @@ import pytest
 from commonplace.engine import open_memory
 from commonplace.engine.upkeep import Upkeep
 from commonplace.errors import Conflict, Exists
-from commonplace.note.compose import Record
+from commonplace.note.markdown import Record
 from commonplace.note.model import Draft
 from jobs.homes import ONE, THREE, TWO, further, tree
 

@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from commonplace import ingest
 from commonplace.engine import open_memory
 from commonplace.engine.memory_rows import content_of
 from commonplace.engine.upkeep import Ingested, Upkeep
-from commonplace.ingest import plan
 from commonplace.ingest.sources import SOURCES, Tree
 from commonplace.note import edit
 from commonplace.note.model import Draft
@@ -30,12 +30,12 @@ class Ground:
 
     def plan(self, **more):
         known = Ingested(self.memory).known()
-        return plan.plan([(SOURCES["obsidian"], Tree(self.vault))], known, **more), known
+        return ingest.plan([(SOURCES["obsidian"], Tree(self.vault))], known, **more), known
 
     def take(self, **more):
         """(new, updated, skipped) of one run."""
         plans, known = self.plan(**more)
-        (done,) = plan.apply(self.memory, plans, known)
+        (done,) = ingest.apply(self.memory, plans, known)
         assert not done.warnings
         return done.ingested, done.updated, done.skipped
 
@@ -181,8 +181,8 @@ def test_files_that_pass_their_texts_on_are_settled_in_one_run(ground):
 def test_two_runs_at_once_store_each_file_once(ground):
     ground.put(a="one", b="two")
     first, second = ground.plan(), ground.plan()
-    assert plan.apply(ground.memory, *first)[0].ingested == 2
-    late = plan.apply(ground.memory, *second)[0]
+    assert ingest.apply(ground.memory, *first)[0].ingested == 2
+    late = ingest.apply(ground.memory, *second)[0]
     assert (late.ingested, late.skipped) == (0, 2)
     assert ground.texts() == ["one", "two"]
 
@@ -191,7 +191,7 @@ def test_other_writers_do_not_hinder_a_run(ground):
     ground.put(a="one")
     plans, known = ground.plan()
     ground.memory.write(Draft("meanwhile", project="categories"))
-    assert plan.apply(ground.memory, plans, known)[0].ingested == 1
+    assert ingest.apply(ground.memory, plans, known)[0].ingested == 1
 
 
 def test_a_memory_that_changed_since_the_plan_or_is_locked_is_left_with_a_warning(ground):
@@ -202,7 +202,7 @@ def test_a_memory_that_changed_since_the_plan_or_is_locked_is_left_with_a_warnin
     plans, known = ground.plan()
     ground.memory.tag(ground.one("a").id, add=["later"])
     ground.memory.delete(ground.one("b").id)
-    (done,) = plan.apply(ground.memory, plans, known)
+    (done,) = ingest.apply(ground.memory, plans, known)
     assert (done.updated, done.skipped) == (0, 3)
     assert [each.partition(":")[0] for each in done.warnings] == ["a.md", "b.md", "c.md"]
     assert ground.texts() == ["one", "three"]

@@ -17,8 +17,8 @@ from commonplace.engine.upkeep import Upkeep
 from commonplace.index.rows import NoteInfo
 from commonplace.jobs import lifecycle
 from commonplace.jobs.job import Outcome, Plan, Round
-from commonplace.jobs.tick import FACE, Scheduler
-from commonplace.note.compose import Record
+from commonplace.jobs.lifecycle import FACE, Scheduler
+from commonplace.note.markdown import Record
 from commonplace.note.model import MEMORY_KEYS, Draft, Note
 
 MOMENT = datetime(2026, 5, 6, 10, 0, tzinfo=UTC)
@@ -43,7 +43,7 @@ def same_ids(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the ids of new notes be the same each time, from the first one on."""
     numbers, version = itertools.count(1), 4 << 76 | 8 << 60
     monkeypatch.setattr(uuid, "uuid4", lambda: UUID(int=next(numbers) << 96 | version))
-    monkeypatch.setattr("commonplace.ingest.plan.uuid4", uuid.uuid4)
+    monkeypatch.setattr("commonplace.ingest.uuid4", uuid.uuid4)
 
 
 class Home:

@@ -98,6 +98,7 @@ NEAR = [
     ("Our flat is on the third floor, no lift.", "We live on the third floor without a lift."),
     ("The server backs up every night at 2.", "Every night at 2 a backup of the server runs."),
     ("My sister Clara lives in Lyon with her two cats.", "Clara, my sister, has two cats and lives in Lyon."),
+    ("We fly from Basel to Berlin on Monday", "We all fly from Basel to Berlin on Monday"),
     ("服务器每天凌晨两点备份。", "每天凌晨两点，服务器会自动备份。"),
 ]
 FAR = [
@@ -109,6 +110,8 @@ FAR = [
     ("她喜欢喝茶，不喜欢咖啡。", "她喜欢咖啡，不喜欢喝茶。"),
     ("Dose: 5 mg twice a day", "Dose: 5 g twice a day"),
     ("The key is AbC-12", "The key is abc-12"),
+    ("User prefers tabs over spaces", "User prefers spaces over tabs now"),
+    ("We fly from Basel to Berlin on Monday", "On Monday we fly from Berlin to Basel"),
 ]
 
 

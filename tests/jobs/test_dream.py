@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from commonplace.jobs import dream, lifecycle, report
+from commonplace.jobs import dream, lifecycle
+from commonplace.jobs.job import last_dream
 from contract.language_model import LanguageModel, language_model
 from jobs.homes import FOUR, MOMENT, ONE, THREE, TWO, Home
 
@@ -78,7 +79,7 @@ def test_a_deep_dream_links_across_categories_and_says_why(home: Home) -> None:
     assert 'tag "billing"' in row["reason"]
     assert 'term "kestrel"' in row["reason"]
     shown = f"  {ONE[:8]} (project) <-> {TWO[:8]} (lessons): {row['reason']}"
-    assert shown in report.lines(dreamt.report["report"], None)
+    assert shown in dream.report_lines(dreamt.report["report"], None)
 
 
 @pytest.mark.promise("001-17.4")
@@ -144,13 +145,13 @@ def test_every_action_of_a_dream_can_be_taken_back(home: Home) -> None:
 def test_the_report_is_kept_and_a_light_dream_without_work_leaves_it(home: Home) -> None:
     fill(home)
     dreamt = dream.run(home.memory, 3)
-    assert report.load(home.memory.home) == dreamt.report
-    assert report.last_dream(home.memory.home) == MOMENT
+    assert dream.load_report(home.memory.home) == dreamt.report
+    assert last_dream(home.memory.home) == MOMENT
     home.later(hours=3)
     dream.run(home.memory, 1)
-    kept = report.load(home.memory.home)
+    kept = dream.load_report(home.memory.home)
     assert kept == dreamt.report | {"last_dream": "2026-05-06T13:00:00Z"}
-    assert report.last_dream(home.memory.home) == home.now
+    assert last_dream(home.memory.home) == home.now
 
 
 @pytest.mark.promise("001-17.13")
@@ -158,12 +159,12 @@ def test_an_agent_sees_of_a_report_only_what_is_about_memories_it_sees(home: Hom
     fill(home)
     dreamt = dream.run(home.memory, 3)
     assert dreamt.report["report"]["classified"]["preferences"] == 1
-    shown = report.seen_by(home.memory.as_caller("y"), dreamt.report)
+    shown = dream.report_seen_by(home.memory.as_caller("y"), dreamt.report)
     assert "preferences" not in shown["report"]["classified"]
     assert "preferences" in shown["report"]["empty_categories"]
     (foreign,) = [each.id for each in home.upkeep.every() if each.scope == "agent:x"]
     assert foreign not in json.dumps(shown)
-    assert foreign in json.dumps(report.seen_by(home.memory.as_caller("x"), dreamt.report))
+    assert foreign in json.dumps(dream.report_seen_by(home.memory.as_caller("x"), dreamt.report))
     assert shown["processed"] == len(shown["actions"]) == dreamt.report["processed"] - 1
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from commonplace.engine import open_memory
 from commonplace.engine.memory_rows import content_of
+from commonplace.errors import NotFound
 from commonplace.index.rows import NoteInfo
 from commonplace.jobs import dream, lifecycle
 from commonplace.jobs.reminders import notify, snooze
@@ -99,12 +100,100 @@ def test_what_is_ambiguous_over_or_vague_makes_none_and_the_report_tells_of_the_
         ("The trip on 9 June is cancelled, do not book.", []), ("我不打算6月9日去了。", []), ("Rent on the 15th", []),
         ("Room 15 is free at noon", []), ("She might come on 9 June.", []), ("We usually leave by 9 June", []),
         ("Built on 2 May 2019.", []), ("a week of 9 June, not the week of 16 June", []),
+        ("Cancel Netflix by 9 June", ["2026-06-09"]), ("Please cancel the gym before 9 June", ["2026-06-09"]),
+        ("- [ ] cancel the gym by 9 June", ["2026-06-09"]), ("取消健身房会员，6月9日之前", ["2026-06-09"]),
+        ("Cancel the meeting on 9 June", []), ("Never cancel by 9 June", []), ("取消了6月9日之前的预约", []),
+        ("Everything due by 9 June is cancelled", []), ("Mia was born on 6 May 2026", []),
+        ("Bought on 6 May 2026, warranty until 6 May 2028", ["2028-05-06"]),
+        ("The report is due on 6 May 2026", ["2026-05-06"]),
     ],
 )  # fmt: skip
 def test_only_an_explicit_date_ahead_or_a_deadline_makes_a_reminder(home: Home, text: str, due: list[str]) -> None:
     home.write(text, "project")
     deep(home)
     assert [str(each.header["due_at"])[:10] for each in reminders(home)] == due
+
+
+@pytest.mark.parametrize(
+    ("text", "due"),
+    [
+        ("Flight to Lisbon on 9 June, LX2080, at 7:15", "2026-06-09T07:15:00Z"),
+        ("6月9日飞北京，CA932，早上9点的航班", "2026-06-09T09:00:00Z"),
+        ("Concert on 9 June, doors 19:00, show 20:00", "2026-06-09T09:00:00Z"),
+        ("Trip on 9 June, Ben comes on 10 June at 7:00", "2026-06-09T09:00:00Z"),
+        ("Send the form by 9 June, the office opens at 7:00", "2026-06-09T09:00:00Z"),
+    ],
+)
+def test_an_early_hour_later_in_the_sentence_of_a_day_is_its_hour(home: Home, text: str, due: str) -> None:
+    home.write(text, "project")
+    rows = deep(home)["reminders"]
+    assert rows[0]["due_at"] == due
+    assert ("all_day" in home.info(rows[0]["id"]).header) == ("飞" not in text and "Flight" not in text)
+    assert home.memory.review(kind="reminder") == []
+
+
+CHANGED = "[its memory changed] Dentist on 9 June at 10:00"
+
+
+@pytest.mark.parametrize(
+    ("new", "shown", "why"),
+    [
+        ("Dentist on 16 June at 10:00", CHANGED, 'says now "Dentist on 16 June at 10:00"'),
+        ("Dentist on 9 June at 10:00 is cancelled", CHANGED, 'says now "Dentist on 9 June at 10:00 is cancelled"'),
+        (None, "[its memory is gone] Dentist on 9 June at 10:00", "is gone"),
+    ],
+)
+def test_a_reminder_whose_memory_asks_for_it_no_more_says_so_and_the_owner_is_asked(
+    home: Home, new: str | None, shown: str, why: str
+) -> None:
+    source = home.write("Dentist on 9 June at 10:00", "date")
+    (row,) = deep(home)["reminders"]
+    assert home.memory.review(kind="reminder") == []
+    if new is None:
+        home.memory.delete(source)
+    else:
+        home.upkeep.rewrite(home.info(source), new, {}, "edit")
+    deep(home)
+    (item,) = home.memory.review(kind="reminder")
+    asked = f'Keep the reminder "Dentist on 9 June at 10:00" on 2026-06-09 at 10:00? Its memory {why}'
+    assert (item.text, item.refs) == (asked, (row["id"],))
+    home.memory.decide(item, "n")
+    assert home.memory.review(kind="reminder") == []
+    assert row["id"] not in {each["id"] for each in deep(home)["reminders"]} | home.ids()
+    with pytest.raises(NotFound):
+        home.memory.decide(item, "y")
+    home.memory.undo()
+    home.memory.decide(item, "y")
+    assert home.memory.review(kind="reminder") == []
+    home.now = home.now.replace(month=6, day=9, hour=9)
+    assert [each.id for each in notify(home.memory).notified] == [row["id"]]
+    assert f"1. {shown}\n" in (home.memory.home / "pending.md").read_text()
+
+
+@pytest.mark.parametrize(
+    "new",
+    [
+        "Dentist, Main St 12, on 9 June at 10:00", "Dentist\n\nIt is on 2026-06-09 at 10:00, bring the card",
+        "Dentist on 9 June at 10:00\n\nNo coffee before.",
+    ],
+)  # fmt: skip
+def test_a_reminder_whose_memory_still_names_its_time_says_nothing(home: Home, new: str) -> None:
+    source = home.write("Dentist on 9 June at 10:00", "date")
+    (row,) = deep(home)["reminders"]
+    home.upkeep.rewrite(home.info(source), new, {}, "edit")
+    snooze(home.memory, row["id"], "8 June at 8:00")
+    assert home.memory.review(kind="reminder") == []
+    home.now = home.now.replace(month=6, day=9, hour=9)
+    notify(home.memory)
+    assert "1. Dentist on 9 June at 10:00\n" in (home.memory.home / "pending.md").read_text()
+
+
+def test_a_reminder_another_memory_asks_for_stays_as_it_is_when_its_own_is_gone(home: Home) -> None:
+    source = home.write("Dentist on 9 June at 10:00", "date")
+    home.write("The user has a dentist appointment on June 9th at 10am", "people")
+    deep(home)
+    home.memory.delete(source)
+    assert home.memory.review(kind="reminder") == []
 
 
 def test_reminders_make_no_reminders(home: Home) -> None:

@@ -16,9 +16,9 @@ from commonplace.engine.embedding import Embedding, known_texts
 from commonplace.index.vectors.model_choice import ModelSettings
 from commonplace.index.vectors.runtimes import open_model
 from commonplace.jobs import classify
-from commonplace.jobs import tick as ticks
+from commonplace.jobs import lifecycle as ticks
 from commonplace.jobs.job import MemoryState
-from commonplace.jobs.tick import FACE, Scheduler
+from commonplace.jobs.lifecycle import FACE, Scheduler
 from commonplace.note.model import Draft
 from commonplace.serve import turns
 from commonplace.serve.stdio import embed_some

@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
+from commonplace import ingest
 from commonplace.engine import Memory, open_memory
 from commonplace.engine.upkeep import Ingested, Upkeep
-from commonplace.ingest import plan
 from commonplace.ingest.sources import SOURCES, Tree
-from commonplace.jobs.tick import FACE, Scheduler
+from commonplace.jobs.lifecycle import FACE, Scheduler
 from commonplace.note.model import Draft
 from commonplace.query import memory_query
 from commonplace.serve.daemon import Daemon
@@ -80,8 +80,8 @@ class Life:
     def ingest(self) -> int:
         """How many memories the vault gives that are new."""
         known = Ingested(self.memory).known()
-        plans = plan.plan([(SOURCES["obsidian"], Tree(self.vault, ()))], known)
-        return sum(each.ingested for each in plan.apply(self.memory, plans, known))
+        plans = ingest.plan([(SOURCES["obsidian"], Tree(self.vault, ()))], known)
+        return sum(each.ingested for each in ingest.apply(self.memory, plans, known))
 
     def text(self, ref: str) -> str:
         return self.memory.read(ref, count=False).content

@@ -9,8 +9,7 @@ import pytest
 
 from commonplace.engine.memory_rows import contents
 from commonplace.jobs import reminders
-from commonplace.jobs.lifecycle import next_due
-from commonplace.jobs.tick import Round
+from commonplace.jobs.lifecycle import Round, next_due
 from commonplace.note.model import Draft
 from commonplace.query import memory_query
 from jobs.homes import MOMENT, Home

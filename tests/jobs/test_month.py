@@ -12,7 +12,7 @@ import pytest
 from commonplace.engine import open_memory
 from commonplace.errors import NotFound
 from commonplace.jobs import dream, lifecycle
-from commonplace.jobs.tick import FACE, Scheduler
+from commonplace.jobs.lifecycle import FACE, Scheduler
 from commonplace.note.model import Draft
 from commonplace.serve.daemon import Daemon
 from jobs.homes import same_ids, tree

@@ -9,7 +9,7 @@ import pytest
 
 from commonplace.engine import open_memory
 from commonplace.jobs.job import Outcome, Round
-from commonplace.jobs.tick import FACE, Scheduler
+from commonplace.jobs.lifecycle import FACE, Scheduler
 from commonplace.note.model import Draft
 from commonplace.serve.daemon import Daemon
 from movable_clock import Clock

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commonplace.note.compose import Record, compose_note
 from commonplace.note.frontmatter import parse, split
-from commonplace.note.markdown import parse_note
+from commonplace.note.markdown import Record, compose_note, parse_note
 
 CREATED = datetime(2026, 5, 7, 10, tzinfo=UTC)
 ID = "550e8400-e29b-41d4-a716-446655440000"

@@ -12,7 +12,7 @@ from commonplace.clock import wait_for, waits_at_most
 from commonplace.errors import StorageError
 from commonplace.store.postgres import replica_home as module
 from commonplace.store.postgres.replica import ColdStart
-from commonplace.transfer.mirror import Mirror
+from commonplace.transfer.whole_home import Mirror
 from postgres.conftest import Replica
 from postgres.test_replicas import are_alike
 

@@ -14,8 +14,7 @@ from commonplace import Draft, open_memory
 from commonplace.errors import CommonplaceError, InvalidInput, StorageError
 from commonplace.serve.auth import Access
 from commonplace.store.postgres.new_space import NewSpace
-from commonplace.transfer.home_move import move
-from commonplace.transfer.mirror import MIRROR, Mirror
+from commonplace.transfer.whole_home import MIRROR, Mirror, move
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -151,7 +150,7 @@ def test_a_move_into_a_database_that_is_killed_goes_on(home, space, tmp_path):
         "    return counted\n"
         "psycopg.Connection.execute = count(psycopg.Connection.execute)\n"
         "psycopg.Cursor.executemany = count(psycopg.Cursor.executemany)\n"
-        "from commonplace.transfer.home_move import move\n"
+        "from commonplace.transfer.whole_home import move\n"
         "move(*sys.argv[2:])\n"
     )
     killed = 0

@@ -12,7 +12,7 @@ import pytest
 
 from commonplace.engine import open_memory
 from commonplace.engine.upkeep import Upkeep
-from commonplace.note.compose import Record
+from commonplace.note.markdown import Record
 from commonplace.serve.daemon import Daemon
 from serve.daemon_process import Client, DaemonProcess
 from serve.process import SECONDS

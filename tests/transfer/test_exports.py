@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import gzip
 import json
 import sqlite3
 import zipfile
+from collections.abc import Iterator
+from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -277,3 +280,31 @@ def test_the_export_of_claude_mem_as_json(memory: Memory, tmp_path: Path) -> Non
     row = {"id": 1, "project": "heron", "type": "bugfix", "title": "Crash fixed", "created_at_epoch": 1_750_000_000_000}
     file.write_text(json.dumps({"query": "*", "observations": [row], "summaries": [{"id": 1, "request": "Fix it"}]}))
     assert _import(memory, "claude-mem", file).count("import") == 2
+
+
+def _places(value: Any, *above: Any) -> Iterator[tuple[Any, ...]]:
+    """The keys and positions that lead to each value inside a JSON value."""
+    for key, each in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        yield (*above, key)
+        yield from _places(each, *above, key)
+
+
+@pytest.mark.parametrize("kind", list(READERS))
+def test_an_export_with_odd_values_is_read_as_far_as_it_goes_or_refused(
+    kind: str, memory: Memory, tmp_path: Path
+) -> None:
+    rows = [{"id": 1, "title": "t", "narrative": "n", "facts": "[1]", "concepts": "[]", "created_at_epoch": 1}]
+    claude_mem = {"observations": rows, "summaries": [{"id": 2, "request": "r"}]}
+    good = {"chatgpt": _chatgpt(), "claude": [*CLAUDE, *CLAUDE_MEMORY], "mem0": MEM0, "claude-mem": claude_mem,
+            "mcp-memory-service": MCP_MEMORY}[kind]  # fmt: skip
+    file = tmp_path / "conversations.json"
+    for place in _places(good):
+        for odd in (None, 1, True, "x", [1], [None], {"a": 1}):
+            bad = copy.deepcopy(good)
+            at: Any = bad
+            for key in place[:-1]:
+                at = at[key]
+            at[place[-1]] = odd
+            file.write_text(json.dumps(bad))
+            with suppress(WrongStore):
+                plan_export(memory, kind, file, "notes")

@@ -12,8 +12,8 @@ import pytest
 from commonplace import Draft, open_memory
 from commonplace.errors import InvalidInput, StorageError
 from commonplace.serve.auth import Access
-from commonplace.transfer import home_move
-from commonplace.transfer.home_move import MOVING, FolderMove, HomeMoved
+from commonplace.transfer import whole_home
+from commonplace.transfer.whole_home import MOVING, FolderMove, HomeMoved
 from transfer.conftest import times_killed
 
 
@@ -116,12 +116,12 @@ def test_a_dry_run_counts_and_makes_nothing(home, tmp_path):
 
 
 def test_a_copy_that_is_not_the_same_is_no_home(home, tmp_path, monkeypatch):
-    write, target = home_move.write_file, tmp_path / "new"
+    write, target = whole_home.write_file, tmp_path / "new"
 
     def damaged(name, data, **more):
         return write(name, data.replace(b"first", b"f1rst"), **more)
 
-    monkeypatch.setattr(home_move, "write_file", damaged)
+    monkeypatch.setattr(whole_home, "write_file", damaged)
     with pytest.raises(StorageError, match="not what was read"):
         FolderMove(home, target).run()
     assert os.listdir(target) == [MOVING]
@@ -157,7 +157,7 @@ def test_a_move_from_another_home_is_not_gone_on_with(home, tmp_path, monkeypatc
 
 @pytest.mark.slow
 def test_a_move_that_is_killed_goes_on_and_ends_with_everything(home, tmp_path):
-    imports, before = "from commonplace.transfer.home_move import FolderMove", files(home)
+    imports, before = "from commonplace.transfer.whole_home import FolderMove", files(home)
     events = ["os.rename", "os.utime", "os.mkdir", "os.remove", "shutil.rmtree"]
     work = "FolderMove(*map(Path, sys.argv[2:])).run()"
     killed = times_killed(range(3, 400, 8), events, imports, work, home, tmp_path / "new")

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from commonplace.engine import open_memory
 from commonplace.engine.upkeep import Upkeep
 from commonplace.errors import NotFound
-from commonplace.note.compose import Record
+from commonplace.note.markdown import Record
 from commonplace.note.model import CATEGORIES, FURTHER, Draft
 from commonplace.transfer.jsonl import BadRecord, Import, Tally, exported
 from transfer.conftest import MOMENT, files

@@ -17,8 +17,8 @@ from commonplace.engine.graphs import open_graph
 from commonplace.errors import InvalidInput, OutsideError
 from commonplace.note.edit import Append
 from commonplace.note.entity import Entity
-from commonplace.transfer.mirror import MIRROR, Mirror
 from commonplace.transfer.moving import plan_mirror
+from commonplace.transfer.whole_home import MIRROR, Mirror
 from transfer.conftest import times_killed
 
 START = datetime(2026, 5, 7, 10, tzinfo=UTC)
@@ -419,7 +419,7 @@ def test_a_mirror_that_is_killed_again_and_again_has_each_change_once(tmp_path):
         for number in range(300):
             memory.write(Draft(f"text {number} " * 50, project="notes", folder=f"f{number % 7}", title=f"n{number}"))
     command = ["mirror", str(tmp_path / "copy"), "--git"]
-    imports = "import commonplace.transfer.mirror\nfrom commonplace.cli import main"
+    imports = "import commonplace.transfer.whole_home\nfrom commonplace.cli import main"
     events = ["open", "os.rename", "os.utime", "subprocess.Popen", "os.remove"]
     stops = (3 * stop * stop for stop in range(1, 40, 3))
     killed = times_killed(stops, events, imports, "sys.exit(main(sys.argv[2:]))", *command, **places)

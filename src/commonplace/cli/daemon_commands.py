@@ -155,7 +155,7 @@ def _serve(
     from commonplace.engine import freshness, open_memory
     from commonplace.faces import registry
     from commonplace.jobs import dream
-    from commonplace.jobs.tick import FACE, Scheduler
+    from commonplace.jobs.lifecycle import FACE, Scheduler
     from commonplace.serve.daemon import Daemon, Running, daemon_lock, http_noted
     from commonplace.serve.sessions import McpSessions
     from commonplace.serve.socket import Listener

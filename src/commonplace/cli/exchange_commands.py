@@ -358,11 +358,11 @@ def ingest(call: Invocation, *, wanted: str, path: Text, dry_run: bool, again: b
 
     A file is stored once; when its text changes, its memory follows.
     """
-    from commonplace.ingest import plan
+    from commonplace import ingest
 
-    sources = plan.sources(wanted, path, call.settings)
+    sources = ingest.named_sources(wanted, path, call.settings)
     with call.memory() as memory, output.progress("Ingesting") as progress:
-        plans, done = plan.run(memory, sources, dry_run=dry_run, again=again, progress=progress)
+        plans, done = ingest.run(memory, sources, dry_run=dry_run, again=again, progress=progress)
     outcomes = {each.source: outcome for each, outcome in zip(plans, done, strict=True)}
     total = sum(each.ingested for each in done)
     if not call.json:
@@ -408,7 +408,7 @@ def mirror(call: Invocation, folder: str, *, git: bool, after_erase: Text, watch
         raise Usage(f'invalid value "{after_erase}" for --after-erase: use {" or ".join(_after_erase())}')
     gc.enable()
     with call.memory(watch=True) as memory:
-        from commonplace.transfer.mirror import Mirror
+        from commonplace.transfer.whole_home import Mirror
 
         copy, seen, looks = Mirror(memory, Path(folder)), "", 0
         while True:
@@ -440,7 +440,7 @@ def move_home(call: Invocation, source: str, target: str, *, dry_run: bool) -> N
     Each is a folder, or one of them postgresql://…?space=NAME. TO must be empty, or hold a move from FROM that was cut
     off: it goes on.
     """
-    from commonplace.transfer.home_move import move
+    from commonplace.transfer.whole_home import move
 
     if call.caller is not None:
         raise InvalidInput("moving a home is the owner's; run this without an agent's name")
@@ -462,7 +462,7 @@ def _shown(place: str) -> str:
     """A folder, or the address of a database without a password."""
     from urllib.parse import parse_qsl, urlencode, urlsplit
 
-    from commonplace.transfer.home_move import DATABASE
+    from commonplace.transfer.whole_home import DATABASE
 
     if not place.startswith(DATABASE):
         return place

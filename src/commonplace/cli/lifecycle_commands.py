@@ -147,14 +147,14 @@ def _answer(call: Invocation, said: str, outcomes: Sequence[Outcome], **data: An
 def dream(call: Invocation, *, level: int, dry_run: bool, report: bool) -> int:
     """Put memories in order: classify, merge, link, make reminders."""
     from commonplace.jobs import dream
-    from commonplace.jobs.report import load, seen_by
 
     dream.check(level)
     call.checks_overview = not (dry_run or report)
     with call.memory() as memory:
         if report:
-            found = load(memory.home)
-            row = seen_by(memory, found) if found else dict.fromkeys(_DREAM_KEYS) | {"processed": 0, "actions": []}
+            found = dream.load_report(memory.home)
+            nothing = dict.fromkeys(_DREAM_KEYS) | {"processed": 0, "actions": []}
+            row = dream.report_seen_by(memory, found) if found else nothing
             lines = _dream_lines(memory, row, with_report=True) if found else "No dream yet."
             return _answer(call, lines, (), **{key: row[key] for key in _DREAM_KEYS})
         with output.progress("Dreaming") as progress:
@@ -166,10 +166,10 @@ def dream(call: Invocation, *, level: int, dry_run: bool, report: bool) -> int:
 
 
 def _dream_lines(memory: Memory, found: dict[str, Any], *, with_report: bool) -> str:
-    from commonplace.jobs import report
+    from commonplace.jobs.dream import report_lines
 
     head = f"Dream (level {found['level']}) processed {found['processed']} items"
-    return "\n".join([head, *(report.lines(found["report"], memory.settings.reading_zone) if with_report else ())])
+    return "\n".join([head, *(report_lines(found["report"], memory.settings.reading_zone) if with_report else ())])
 
 
 @command("remind", "[TEXT...]", keys=_REMIND_KEYS, now=True, example="memory remind call Bob tomorrow at 3pm")
@@ -224,16 +224,18 @@ def remind(
 def _list_reminders(call: Invocation, *, every: bool) -> None:
     with call.memory() as memory:
         from commonplace.jobs import reminders
+        from commonplace.note.reminder import CAVEATS
 
         found = reminders.listed(memory, fired=every)
         if call.json:
             return call.document(reminders=records(memory, (info for info, _ in found)))
-        rows = []
+        rows, changed = [], reminders.outdated(memory, [info for info, each in found if each.is_waiting])
         for info, each in found:
             when = "unreadable date" if each.unreadable else "no date"
             if each.due is not None:
                 when = minute(each.due, memory.settings.reading_zone)
-            text = content_of(memory, info)
+            caveat = CAVEATS["gone" if changed[info.id] is None else "changed"] if info.id in changed else each.caveat
+            text = caveat + content_of(memory, info)
             rows.append((info.id[:8], when, text if call.on_terminal else preview(text, 60)))
         if not rows:
             return call.answer("No reminders.")

@@ -49,7 +49,7 @@ def status(call: Invocation) -> None:
 
 def _status(memory: Memory) -> dict[str, Any]:
     from commonplace.clock import stamp
-    from commonplace.jobs.report import last_dream
+    from commonplace.jobs.job import last_dream
     from commonplace.note.reminder import Reminder
     from commonplace.query import memory_query
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import TypeVar
 
-from commonplace import config_text
+from commonplace import config, config_text
 from commonplace.clock import stamp, wait_for
 from commonplace.engine.engine import verb
 from commonplace.engine.history import HistoryVerbs
@@ -24,7 +24,7 @@ from commonplace.engine.writing import scope_of
 from commonplace.errors import CommonplaceError, ConfigError, Conflict, InvalidInput, NotFound, StorageError
 from commonplace.index.rows import NoteInfo
 from commonplace.index.unopened import foreign_rows as foreign_rows
-from commonplace.note.compose import Record
+from commonplace.note.markdown import Record
 from commonplace.note.model import MEMORY_PROJECTS
 from commonplace.store.base import File, Values, sha256
 from commonplace.store.files import read_file, stamp_of

@@ -191,7 +191,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             raise InvalidInput("content must not be empty")
         from uuid import uuid4  # 5 ms, for new memories only
 
-        from commonplace.note import compose
+        from commonplace.note import markdown
 
         identity, expires = str(uuid4()), draft.expires
         if category == INBOX and expires is None:
@@ -207,7 +207,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             with suppress(InvalidInput):  # none, or unclear
                 zone, hour = self.settings.reading_zone, self.settings.day_hour
                 extra |= reminder.keys_of(timephrase.read(draft.text, moment, zone, hour))
-        record = compose.Record(
+        record = markdown.Record(
             identity, draft.text, category, moment, moment, draft.scope, tags=tuple(draft.tags),
             source=draft.source or self.agent, expires=expires, further=extra,
         )  # fmt: skip
@@ -219,7 +219,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
 
     def _put_note(self, change: Transaction, draft: Draft, overwrite: bool, checksum: str | None) -> Step:
         """A note of contract 000b, 7 (write_note), new or in place of an existing one."""
-        from commonplace.note import compose
+        from commonplace.note import markdown
 
         project, path, title = self._place_of(draft)
         path, info, file = self._existing(project, path, names_itself="permalink" in draft.metadata)
@@ -244,7 +244,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             if value is not None:
                 metadata.setdefault(key, value)
         old = file.data.decode("utf-8", "replace") if file else ""
-        text = compose.compose_note(
+        text = markdown.compose_note(
             draft.text, title=title, type=draft.type, tags=draft.tags, metadata=metadata, created=self.clock(),
             permalink=links.permalink_for(project, path), keep=keep, old=old,
         )  # fmt: skip

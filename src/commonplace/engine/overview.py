@@ -149,7 +149,7 @@ class Pending:
         for number, (info, reminder) in enumerate(part, 1):
             due = reminder.shown_due
             when = f"{due.astimezone(zone):%Y-%m-%d %H:%M}" if due else "no date"
-            text = one_line(content_of(self.memory, info)).strip()
+            text = reminder.caveat + one_line(content_of(self.memory, info)).strip()
             rows.append(f"{number}. {text}\n   due {when}, id {info.id[:8]}\n\n")
         return _HEAD + ("".join(rows) or _NONE)
 

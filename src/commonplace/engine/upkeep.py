@@ -26,11 +26,10 @@ from commonplace.errors import Conflict, Exists, InvalidInput, NotFound, NotText
 from commonplace.index.keys import TITLE_CUT
 from commonplace.index.rows import NoteInfo
 from commonplace.note import entry, frontmatter, links, model
-from commonplace.note.compose import Record
 from commonplace.note.edit import SetKeys
 from commonplace.note.frontmatter import REMOVE
 from commonplace.note.links import fold_title
-from commonplace.note.markdown import names
+from commonplace.note.markdown import Record, names
 from commonplace.note.model import CATEGORIES, CATEGORY_PROJECT, INBOX, MEMORY_PROJECTS
 from commonplace.query import Query
 from commonplace.store.base import File, sha256

@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from commonplace.engine.embedding import known_texts
 from commonplace.jobs.dedup import ENDING
-from commonplace.jobs.job import OWNER, SET_BY, MemoryState
+from commonplace.jobs.job import OWNER, SET_BY, Action, MemoryState
+from commonplace.note.model import INBOX
 from commonplace.text.tokens import one_word, runs
 
 if TYPE_CHECKING:
@@ -131,6 +132,20 @@ class Classifier:
         nearest = next((example for _, each, example in (*meant, *near) if each == category), near[0][2])
         second = others[0][0] if others and most < _SURE * others[0][1] else None
         return CategoryChoice(category, "example", f'{category} (nearest to "{shortened(nearest)}")', (), second)
+
+
+def organize(job: str, verb: str, memory: MemoryState, classifier: Classifier, why: str = "") -> Action:
+    """The action that takes a memory out of the inbox: into the category it has, else where the classifier says."""
+    category, reason = memory.category, memory.category
+    words: tuple[str, ...] = ()
+    if category == INBOX:
+        choice = classifier.choose(memory)
+        category, reason, words = choice.category, choice.reason, choice.words
+    return Action(job, verb, memory.id, f"{why}: {reason}" if why else reason, memory.path, category, words)
+
+
+def category_of(memory: MemoryState, classifier: Classifier) -> str:
+    return classifier.choose(memory).category if memory.category == INBOX else memory.category
 
 
 def _votes(near: Iterable[tuple[float, str, str]], power: float) -> defaultdict[str, float]:

@@ -161,6 +161,8 @@ _NEGATIONS = frozenset(
     ["not", "no", "never", "none", "without", "nor", "cannot", "t", "不", "没", "别", "无", "未", "非", "勿"]
 )
 """`t` is what is left of don't."""
+_COMPARES = frozenset(["over", "than", "before", "after", "from", "比"])
+"""Words between two things of which it matters which comes first."""
 _FEW = 3  # content words two texts must share to be near
 _NEAR = 0.5  # how much of the content words of two near texts is shared (Dice)
 _MOST_WITH_WORD = 40  # so many memories may have a word by which near ones are found
@@ -174,8 +176,10 @@ _Said = tuple[tuple[str, ...], frozenset[str]]
 
 def spoken(text: str) -> _Said:
     """The words of a text in order (a Han character is one), and those that carry its content, cut short."""
-    every = tuple(chain.from_iterable(word if is_cjk(word) else (word,) for word in tokens(plain(text))))
-    return every, frozenset(map(_content, every)) - {""}
+    every = list[str]()
+    for word in tokens(plain(text)):
+        every += word if is_cjk(word) else (word,)
+    return tuple(every), frozenset(map(_content, every)) - {""}
 
 
 def _content(word: str) -> str:
@@ -187,7 +191,7 @@ def _content(word: str) -> str:
 def _nearness(a: _Said, b: _Said) -> float:
     """How much of their content two texts share that say the same in other words; 0.0 for texts that do not. Texts that
     differ in a number or a negation, have a word in place of another one, or swap two, do not; but one may have the
-    second part of the other first."""
+    second part of the other first, where nothing is compared."""
     (every, content), (others, other) = a, b
     shared = content & other
     score = 2 * len(shared) / (len(content) + len(other)) if shared else 0.0
@@ -195,6 +199,10 @@ def _nearness(a: _Said, b: _Said) -> float:
         return 0.0
     if _signs(every) != _signs(others) or every == others:
         return 0.0
+    if not _COMPARES.isdisjoint({*every} & {*others}):
+        order, other_order = ([each for each in map(_content, said) if each in shared] for said in (every, others))
+        if order != other_order:
+            return 0.0
     if sorted(every) == sorted(others):
         turned = (every[at:] + every[:at] for at in range(_CLAUSE, len(every) - _CLAUSE + 1))
         return score if others in turned else 0.0

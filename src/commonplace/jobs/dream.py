@@ -5,6 +5,8 @@ across categories and makes reminders of what the texts say about time. Those re
 compared nor counted, or every dream would find work in what the last one made.
 
 At level 3 a language model may propose categories and links. Every answer is checked, and none is needed.
+
+What a dream did is its report, kept below `.commonplace` and shown again to those who may see it.
 """
 
 from __future__ import annotations
@@ -13,22 +15,36 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from functools import partial
+from datetime import datetime, tzinfo
+from functools import cache, partial
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from commonplace.errors import InvalidInput
-from commonplace.jobs import reminders, report
-from commonplace.jobs.classify import Classifier
+from commonplace.clock import parse_stamp, stamp
+from commonplace.errors import InvalidInput, NotFound
+from commonplace.jobs import reminders
+from commonplace.jobs.classify import Classifier, organize
 from commonplace.jobs.dedup import plain, plan_similar, terms
-from commonplace.jobs.job import DREAM, LINK, Action, MemoryState, Outcome, Round, linked_pairs
-from commonplace.jobs.lifecycle import organize
+from commonplace.jobs.job import (
+    DREAM,
+    LINK,
+    MERGE,
+    REMIND,
+    Action,
+    MemoryState,
+    Outcome,
+    Round,
+    linked_pairs,
+    stored_report,
+)
 from commonplace.jobs.linking import MOST_LINKS, MOST_LINKS_PER_RUN, plan_links
 from commonplace.llm import Endpoint, NoAnswer
-from commonplace.note.model import CATEGORIES, INBOX, ORGANIZED
+from commonplace.note.model import ARCHIVED, CATEGORIES, INBOX, ORGANIZED
 from commonplace.note.reminder import CATEGORY as REMINDERS
+from commonplace.store.files import put_derived
+from commonplace.store.layout import Layout
+from commonplace.store.shared import changing_shared
 
 if TYPE_CHECKING:
     from commonplace.config import Settings
@@ -52,7 +68,7 @@ class Dream:
 
     level: int
     outcomes: tuple[Outcome, ...]
-    report: report.Report
+    report: Report
 
     @property
     def actions(self) -> list[Action]:
@@ -87,7 +103,8 @@ def run(
         """What a wikilink in the text of a memory leads to is linked with it."""
         by_id = {id: each for each in _without_copies(memories) for id in (*each.merged, each.id)}
         found: dict[frozenset[str], Action] = {}
-        for one in memory.resolve_links(dry_run=True).actions:
+        has_any = any(each.targets for each in memories)
+        for one in memory.resolve_links(dry_run=True).actions if has_any else ():
             a, b = by_id.get(one.source), by_id.get(one.target)
             if a is not None and b is not None and a is not b and not (a.id in b.links and b.id in a.links):
                 found.setdefault(frozenset((a.id, b.id)), Action(DREAM, LINK, a.id, one.reason, a.path, target=b.id))
@@ -109,9 +126,9 @@ def run(
     if level == 3:
         outcomes.append(turn.run("cross", cross))
         outcomes.append(turn.run("remind", partial(reminders.plan_from_text, skipped=skipped)))
-    found = report.report_of(turn, level, outcomes, skipped)
+    found = _report_of(turn, level, outcomes, skipped)
     if not dry_run:
-        report.store(memory, found)
+        _store_report(memory, found)
     return Dream(level, tuple(outcomes), found)
 
 
@@ -180,10 +197,10 @@ def proposed_links(
                 raise ValueError("it links a memory that was not shown")
             if not fresh.intersection(ends):
                 raise ValueError("it links two memories that are not new")
-            reason = " ".join(str(row.get("reason") or "").split())[:_REASON]
-            if not reason or not reason.isprintable():
+            why = " ".join(str(row.get("reason") or "").split())[:_REASON]
+            if not why or not why.isprintable():
                 raise ValueError("it gives no reason")
-            read.append((min(ends), max(ends), f"{reason} (the language model's)"))
+            read.append((min(ends), max(ends), f"{why} (the language model's)"))
         return read
 
     if endpoint is None:
@@ -202,12 +219,12 @@ def proposed_links(
         shared = {each.id: len(words & terms(plain(each.content))) for each in old}
         old = sorted((each for each in old if shared[each.id]), key=lambda each: (-shared[each.id], each.id))
         shown = [*new, *old[:MOST_SHOWN]]
-        for a, b, reason in _ask(endpoint, "dream-links.md", shown, checked) or ():
+        for a, b, why in _ask(endpoint, "dream-links.md", shown, checked) or ():
             is_full = max(counts[a], counts[b]) >= MOST_LINKS or len(made) + len(found) >= MOST_LINKS_PER_RUN
             if frozenset((a, b)) not in closed and not is_full:
                 closed.add(frozenset((a, b)))
                 counts.update((a, b))
-                found.append(Action(DREAM, LINK, a, reason, states[a].path, target=b))
+                found.append(Action(DREAM, LINK, a, why, states[a].path, target=b))
     return found
 
 
@@ -220,3 +237,122 @@ def _ask(endpoint: Endpoint, prompt: str, memories: Iterable[MemoryState], read:
         return endpoint.ask(system.substitute(categories=", ".join(CHOICES)), asked, read)
     except NoAnswer:
         return None
+
+
+Report = dict[str, Any]
+"""`last_dream` (when any dream last was), and of the last dream that was deep or did something `level`, `processed`,
+`actions`, `report`; the latter with the keys of PARTS."""
+
+_IDS = {
+    "merged": ("id", "target"), "similar": ("a", "b"), "links": ("a", "b"), "reminders": ("id", "source"),
+    "skipped": ("id",),
+}  # fmt: skip
+"""The parts that are lists of rows, and the keys in a row that hold the ids of memories."""
+_LINES = {
+    "merged": ("Merged", "{id} {reason}"),
+    "similar": ("Similar", "{a} <-> {b}: {reason}"),
+    "links": ("Links added", "{a} ({a_category}) <-> {b} ({b_category}): {reason}"),
+    "reminders": ("Reminders made", "{id} {due_at:%Y-%m-%d %H:%M} {phrase}"),
+    "skipped": ("Time expressions skipped", '{id} {code}: "{phrase}"'),
+}
+"""How the rows of these parts are shown to people."""
+PARTS = ("classified", *_IDS, "empty_categories")
+_KEYS = {"last_dream", "level", "processed", "actions", "report"}
+DEEP = 3
+MOST_SKIPPED = 20
+"""Time expressions the text names that made no reminder; the document has all."""
+
+
+def _report_of(turn: Round, level: int, outcomes: Sequence[Outcome], skipped: Sequence[reminders.Skipped]) -> Report:
+    """The report of the dream whose round this was."""
+    actions = [action for each in outcomes for action in each.actions]
+    categories = {each.id: each.category for each in turn.memories}
+    parts: dict[str, Any] = {name: [] for name in PARTS}
+    for outcome in outcomes:
+        for each in outcome.actions:
+            a, b, reason = each.id, each.target or "", {"reason": each.reason}
+            if each.verb == MERGE:
+                parts["merged"].append({"id": a, "target": b} | reason)
+            elif each.verb == LINK and outcome.job == "similar":
+                parts["similar"].append({"a": a, "b": b} | reason)
+            elif each.verb == LINK:
+                ends = {"a": a, "a_category": categories.get(a, ""), "b": b, "b_category": categories.get(b, "")}
+                parts["links"].append(ends | reason)
+            elif each.verb == REMIND and each.record is not None:
+                due = each.record.further["due_at"]
+                parts["reminders"].append({"id": a, "source": each.target, "due_at": due, "phrase": each.phrase})
+    used = turn.categories | ({REMINDERS} if parts["reminders"] else set())
+    parts |= {
+        "classified": _counts((each.category or "") for each in actions if each.verb == "classify"),
+        "skipped": [each._asdict() for each in skipped],
+        "empty_categories": [name for name in CATEGORIES if name not in used],
+    }
+    found = {"last_dream": stamp(turn.now), "level": level, "processed": len(actions)}
+    return found | {"actions": [each.document() for each in actions], "report": parts}
+
+
+def _counts(categories: Iterable[str]) -> dict[str, int]:
+    counts = Counter(categories)
+    return {name: counts[name] for name in CATEGORIES if counts[name]}
+
+
+def _store_report(memory: Memory, found: Report) -> None:
+    """Keep a report. A light dream that had nothing to do leaves the older report, and only says when it was. Raises
+    StorageError."""
+    before = load_report(memory.home)
+    if before and not found["actions"] and found["level"] < DEEP:
+        found = before | {"last_dream": found["last_dream"]}
+    data = json.dumps(found, ensure_ascii=False, indent=2).encode("utf-8", "surrogatepass") + b"\n"
+    path = Layout(memory.home).dream_report
+    with changing_shared(memory.home, path):
+        put_derived(path, data)
+
+
+def load_report(home: Path) -> Report | None:
+    """The report kept in this home; None when there is none that can be read. Raises StorageError."""
+    found = stored_report(home)
+    parts = found.get("report")
+    is_whole = found.keys() >= _KEYS and isinstance(parts, dict) and parts.keys() >= set(PARTS)
+    return found if is_whole else None
+
+
+def report_seen_by(memory: Memory, found: Report) -> Report:
+    """What of a report the caller may see: only what is about memories it sees, or that were merged into one; counts
+    included."""
+    if memory.agent is None:
+        return found
+
+    @cache
+    def sees(id: str) -> bool:
+        try:
+            return bool(memory.memory_id(id))
+        except NotFound:
+            return False
+
+    def visible(rows: Iterable[dict[str, Any]], *keys: str) -> list[dict[str, Any]]:
+        return [row for row in rows if all(sees(str(row[key])) for key in keys if key in row)]
+
+    parts, actions = found["report"], visible(found["actions"], "id", "target")
+    used = {name for phase, name in memory.stats().categories if phase != ARCHIVED}
+    shown = {
+        "classified": _counts(each["category"] for each in actions if each["verb"] == "classify"),
+        **{part: visible(parts[part], *keys) for part, keys in _IDS.items()},
+        "empty_categories": [name for name in CATEGORIES if name not in used],
+    }
+    return found | {"processed": len(actions), "actions": actions, "report": shown}
+
+
+def report_lines(parts: dict[str, Any], zone: tzinfo | None) -> list[str]:
+    """The report as text; `zone` is that of the times shown (None: the system's)."""
+    counts = ", ".join(f"{name} {count}" for name, count in parts["classified"].items())
+    found = [f"Classified: {counts or 'none'}"]
+    for part, (title, form) in _LINES.items():
+        rows, most = parts[part], MOST_SKIPPED if part == "skipped" else len(parts[part])
+        found.append(f"{title}: {len(rows)}")
+        for row in rows[:most]:
+            shown = {key: value[:8] if key in _IDS[part] else value for key, value in row.items()}
+            if part == "reminders":
+                shown["due_at"] = parse_stamp(row["due_at"]).astimezone(zone)
+            found.append("  " + form.format_map(shown))
+        found += [f"  … {len(rows) - most} more"] if len(rows) > most else []
+    return [*found, f"Categories without a memory: {', '.join(parts['empty_categories']) or 'none'}"]

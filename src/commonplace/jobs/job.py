@@ -7,27 +7,40 @@ Source: contract 001, 4 and 5.
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from commonplace.clock import parse_stamp
 from commonplace.engine.memory_rows import contents
 from commonplace.engine.upkeep import Upkeep
 from commonplace.engine.writing import id_list
-from commonplace.errors import CommonplaceError, Conflict, Exists, Locked, NotFound, NotText, internal_sentence
+from commonplace.errors import (
+    CommonplaceError,
+    Conflict,
+    Exists,
+    Locked,
+    NotFound,
+    NotText,
+    StorageError,
+    internal_sentence,
+)
 from commonplace.note.frontmatter import REMOVE
 from commonplace.note.model import CATEGORY_PROJECT, INBOX, ORGANIZED
 from commonplace.note.reminder import CATEGORY as REMINDERS
+from commonplace.store.files import read_file, reason
+from commonplace.store.layout import Layout
 
 if TYPE_CHECKING:
     from commonplace.config import Settings
     from commonplace.engine import Memory
     from commonplace.index.rows import NoteInfo
-    from commonplace.note.compose import Record
+    from commonplace.note.markdown import Record
 
 MERGE, LINK, REMIND, DREAM = "merge", "link", "remind", "dream"
 REMINDED = "reminded"
@@ -37,7 +50,7 @@ SET_BY, OWNER = "category_by", "owner"
 it (contract 001, 18.8)."""
 _REMOVING = ("expire", "decay")  # to the archive
 _ORGANIZING = ("upgrade", "classify")
-_CHANGED_MEANWHILE = (Conflict, Exists, Locked, NotFound, NotText)
+CHANGED_MEANWHILE = (Conflict, Exists, Locked, NotFound, NotText)
 """What a verb of upkeep raises when a memory is no longer as the plan saw it."""
 
 
@@ -45,7 +58,8 @@ _CHANGED_MEANWHILE = (Conflict, Exists, Locked, NotFound, NotText)
 class MemoryState:
     """One memory as a plan sees it. Times are aware UTC; `due_at` and `repeat` are compared for equality only. `used`
     is when a search last showed it. `targets` are those of its wikilinks as written, but for code. `links`, `unlinked`
-    and `merged` are whole ids (contract 001, 2). Under a dry run fields may differ from `info`, the index's."""
+    and `merged` are whole ids (contract 001, 2). `header` is that of the file when the round read it. Under a dry run
+    fields may differ from `info`, the index's."""
 
     id: str
     scope: str
@@ -65,6 +79,7 @@ class MemoryState:
     used: datetime | None = None
     targets: tuple[str, ...] = ()
     info: NoteInfo | None = None
+    header: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -83,13 +98,8 @@ class MemoryState:
             expires=parse_stamp(info.expires) if info.expires else None,
             due_at=due, repeat=repeat, tags=info.tags, links=info.links,
             unlinked=tuple(id_list(header.get("unlinked"))), merged=tuple(id_list(header.get("merged"))),
-            used=used, targets=targets, info=info,
+            used=used, targets=targets, info=info, header=header,
         )  # fmt: skip
-
-    @property
-    def header(self) -> Mapping[str, Any]:
-        """All header keys the file had when the round read it."""
-        return self.info.header if self.info else {}
 
     @property
     def is_pinned(self) -> bool:
@@ -271,26 +281,39 @@ class Round:
                 self._memories = after_actions(self.memories, actions, self.now)
                 return Outcome(job, tuple(actions))
             infos = {each.id: each.info for each in self.memories if each.info}
+            if actions:
+                self._memories = None
             for number, action in enumerate(actions, 1):
                 if self._stop():
                     break
                 if self._progress is not None:
                     self._progress(number, len(actions))
-                self._memories = None
                 info, other = infos.get(action.id), infos.get(action.target or "")
                 try:
                     infos.update((written.id, written) for written in apply(self.upkeep, action, info, other))
-                except _CHANGED_MEANWHILE:
+                except CHANGED_MEANWHILE:
                     skipped += 1
                     continue
                 if action.verb in (*_REMOVING, MERGE):
                     infos.pop(action.id, None)
                 done.append(action)
+            if done and not skipped and all(each.record is None for each in done):  # nobody else wrote meanwhile
+                after = (_as_written(states[id], info) for id, info in infos.items())
+                self._memories = sorted(after, key=lambda each: (each.created, each.id))
         except Exception as error:  # one of the outermost loops: reported, and the next job runs
             return Outcome(job, tuple(done), skipped, error)
         finally:
             self.memory.run = None
         return Outcome(job, tuple(done), skipped)
+
+
+def _as_written(state: MemoryState, info: NoteInfo) -> MemoryState:
+    """A memory whose text stayed, as an action left it."""
+    if info is state.info:
+        return state
+    return MemoryState.of(
+        info, state.content, tuple(each for each in state.targets if each not in info.links), state.used
+    )
 
 
 def _not_taken_back(actions: Iterable[Action], states: Mapping[str, MemoryState]) -> Iterator[Action]:
@@ -312,7 +335,7 @@ def _not_taken_back(actions: Iterable[Action], states: Mapping[str, MemoryState]
 
 def apply(upkeep: Upkeep, action: Action, info: NoteInfo | None, other: NoteInfo | None) -> list[NoteInfo]:
     """Carry out one action on the memory `info` (and `other`, its target): one change, which `undo` takes back. Returns
-    the memories it wrote. Raises what `_CHANGED_MEANWHILE` names when they are not as given, or there are none."""
+    the memories it wrote. Raises what `CHANGED_MEANWHILE` names when they are not as given, or there are none."""
     if action.verb == REMIND and action.record is not None and other is not None:
         reminded = [*id_list(other.header.get(REMINDED)), action.id]
         return upkeep.derive(other, action.record, {REMINDED: reminded}, REMIND)
@@ -369,3 +392,22 @@ def after_actions(
             new = replace(new, links=tuple(id for id in links if id != state.id))
         after.append(new if new is state else replace(new, updated=now or new.updated))
     return after
+
+
+def stored_report(home: Path) -> dict[str, Any]:
+    """What the file of the dreams' report holds, empty when it holds none at all. Raises StorageError."""
+    try:
+        found = json.loads(read_file(str(Layout(home).dream_report)).data)
+    except (FileNotFoundError, ValueError):
+        return {}
+    except OSError as error:
+        raise StorageError("the dream report", reason(error)) from None
+    return found if isinstance(found, dict) else {}
+
+
+def last_dream(home: Path) -> datetime | None:
+    """When the last dream was, whatever its level and though it did nothing; None before the first."""
+    try:
+        return parse_stamp(stored_report(home)["last_dream"])
+    except (KeyError, TypeError, ValueError, AttributeError, StorageError):
+        return None

@@ -1,18 +1,25 @@
-"""The four jobs of `memory consolidate`: expire, decay, upgrade, consolidate. Source: contract 001, 5."""
+"""The four jobs of `memory consolidate`, expire, decay, upgrade, consolidate, and the rounds of all upkeep that the
+daemon does on its interval. Source: contract 001, 5 and 13.
+"""
 
 from __future__ import annotations
 
+import logging
 import os
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
 from commonplace.clock import stamp
+from commonplace.engine.embedding import Embedding
+from commonplace.engine.entries import NoteEntries
+from commonplace.engine.overview import Overview
 from commonplace.engine.upkeep import Upkeep
-from commonplace.jobs.classify import Classifier
+from commonplace.errors import CommonplaceError
+from commonplace.jobs.classify import Classifier, category_of, learn, organize
 from commonplace.jobs.dedup import plan_duplicates
 from commonplace.jobs.job import OWNER, SET_BY, Action, MemoryState, Outcome, Plan, Round, organize_all, states_of
 from commonplace.note.model import ARCHIVED, INBOX, ORGANIZED
@@ -23,6 +30,7 @@ if TYPE_CHECKING:
     from commonplace.config import Settings
     from commonplace.engine import Memory
     from commonplace.index.rows import NoteInfo
+    from commonplace.llm import Endpoint
 
 
 def plan_expire(
@@ -43,7 +51,7 @@ def expiring(
     `careful`: not what the daemon leaves alone, nor what belongs to a category of `daemon.keep`."""
     found = [(each, at) for each, at in _ends(memories, settings, careful) if now is None or at < now]
     classifier = Classifier(settings, memories if found else ())
-    rows = [(each, at, _category(each, classifier)) for each, at in found]
+    rows = [(each, at, category_of(each, classifier)) for each, at in found]
     # Of what was made from a file that is gone nothing is kept.
     return [row for row in rows if not careful or row[2] not in settings.keep or "source_ref" in row[0].header]
 
@@ -176,7 +184,7 @@ def archive_named(memory: Memory, refs: Iterable[str], *, dry_run: bool = False)
     """Archive the memories `refs` name, each once, as one change. Returns them as they are then."""
     infos = list({info.id: info for info in map(memory.memory_id, refs)}.values())
     classifier = _classifier(memory)
-    categories = {each.id: _category(each, classifier) for each in states_of(memory, infos)}
+    categories = {each.id: category_of(each, classifier) for each in states_of(memory, infos)}
     return infos if dry_run else Upkeep(memory).archive_all(infos, categories)
 
 
@@ -184,20 +192,6 @@ def _classifier(memory: Memory) -> Classifier:
     """What knows the owner's corrections."""
     corrected = [each for each in Upkeep(memory).every() if each.may_say((SET_BY,))]
     return Classifier(memory.settings, states_of(memory, corrected))
-
-
-def organize(job: str, verb: str, memory: MemoryState, classifier: Classifier, why: str = "") -> Action:
-    """The action that takes a memory out of the inbox: into the category it has, else where the classifier says."""
-    category, reason = memory.category, memory.category
-    words: tuple[str, ...] = ()
-    if category == INBOX:
-        choice = classifier.choose(memory)
-        category, reason, words = choice.category, choice.reason, choice.words
-    return Action(job, verb, memory.id, f"{why}: {reason}" if why else reason, memory.path, category, words)
-
-
-def _category(memory: MemoryState, classifier: Classifier) -> str:
-    return classifier.choose(memory).category if memory.category == INBOX else memory.category
 
 
 _SORTING = {"expire": plan_expire, "decay": plan_decay, "upgrade": plan_upgrade}
@@ -232,3 +226,141 @@ def consolidate(memory: Memory, *, dry_run: bool = False) -> list[Outcome]:
     if not dry_run:
         turn.upkeep.fold()
     return [turn.run(name, plan) for name, plan in JOBS.items()]
+
+
+FACE = "daemon"
+"""The face whose changes do not count as activity: they do not reset the idle time."""
+IDLE = ((3, timedelta(hours=2)), (2, timedelta(minutes=30)), (1, timedelta(minutes=5)))
+"""Dream level, and for how long nothing but the daemon must have changed anything."""
+EMBED_SECONDS, EMBED_BETWEEN = 10.0, 3.0
+"""How long embedding may take in a round, and each time between two rounds."""
+_ALL = 1 << 30
+_PURGED_EVERY = timedelta(hours=1)
+_log = logging.getLogger("commonplace.daemon")
+
+Step = tuple[str, Callable[[], int]]
+
+
+class Scheduler:
+    """The rounds over `memory`, which is the owner's and has face `daemon`. `endpoint` may help deep dreams. `stop` is
+    asked between actions: when it says True, a round ends early."""
+
+    def __init__(self, memory: Memory, endpoint: Endpoint | None = None):
+        self.memory = memory
+        self.endpoint = endpoint
+        self.stop: Callable[[], bool] = lambda: False
+        self._edited: datetime | None = None
+        self._state: tuple[int, ...] = ()
+        self._idle: tuple[tuple[int, ...], datetime | None] | None = None  # Upkeep.state, and until when nothing is due
+        self._purged: datetime | None = None
+        self._dreamt: tuple[datetime | None, int] | None = None  # the last change before the last dream, its level
+        self._embeds = False  # whether passages may wait for their vectors
+        self._trouble = ""
+
+    def steps(self) -> list[Step]:
+        """The steps of a round in their order: the name, and what to call for the number of items it processed."""
+        from commonplace.jobs import dream, reminders  # for the daemon only
+
+        turn, done = Round(self.memory, stop=self.stop), [0]
+
+        def sync() -> int:
+            found = self.memory.sync().total
+            self._edited = self.memory.clock() if found else self._edited
+            return found
+
+        def notify() -> int:
+            notified = reminders.notify(self.memory)
+            if notified.failure:
+                _log.warning("%s", notified.failure)
+            return len(notified.notified)
+
+        def purge_history() -> int:  # once an hour: it reads the whole journal
+            now = self.memory.clock()
+            if self._purged is not None and now - self._purged < _PURGED_EVERY:
+                return 0
+            self._purged = now
+            return self.memory.purge_history()
+
+        def dreamt() -> int:
+            level = self.level()
+            if level == 0:
+                return 0
+            changed, endpoint = self._last_change(), self.endpoint if level == dream.DEEP else None
+            found = dream.run(self.memory, level, endpoint=endpoint, stop=self.stop, careful=True)
+            self._dreamt = (changed, level)
+            for each in found.outcomes:
+                if each.error is not None:
+                    raise each.error
+            return len(found.actions)
+
+        own: list[Step] = [  # what each machine does for itself
+            ("embed", partial(self._embed, EMBED_SECONDS)),
+            ("memory.md", lambda: int(Overview(self.memory).refresh())),
+        ]
+        if not self.memory.runs_jobs():  # another machine does them, for all
+            return [("sync", sync), *own]
+        return [
+            ("sync", sync),
+            ("fold", Upkeep(self.memory).fold),
+            *((name, partial(self._job, turn, name, plan, done)) for name, plan in ROUND.items()),
+            ("notify", notify),
+            ("purge", partial(NoteEntries(self.memory).purge, _ALL)),
+            ("history", purge_history),
+            ("dream", dreamt),
+            *own,
+        ]
+
+    def keep_up(self) -> None:
+        """Between two rounds: `memory.md` shows what this process changed; embedding goes on. Raises StorageError."""
+        Overview(self.memory).keep_up()
+        if self._embeds:
+            self._embed(EMBED_BETWEEN)
+
+    def _embed(self, seconds: float) -> int:
+        """A model that fails is reported once, and searching by words goes on."""
+        done, trouble = 0, ""
+        try:
+            done = Embedding(self.memory).some(seconds, stop=self.stop)
+            if not done and not self.stop():
+                done = learn(self.memory.settings)
+        except CommonplaceError as error:
+            done, trouble = 0, str(error)
+        if trouble and trouble != self._trouble:
+            _log.warning("[embed] %s", trouble)
+        self._embeds, self._trouble = done > 0, trouble
+        return done
+
+    def _job(self, turn: Round, name: str, plan: Plan, done: list[int]) -> int:
+        """Run one of the four jobs, unless nothing changed since they had nothing to do and no time is over. Asked
+        before the first of them looks: what is written while they do counts as changed since."""
+        if name == "expire":
+            self._state = Upkeep(self.memory).state()
+            state, until = self._idle or (self._state, None)
+            if state != self._state or (until is not None and turn.now >= until):
+                self._idle = None
+        if self._idle is not None:
+            return 0
+        outcome = turn.run(name, plan)
+        if outcome.error is not None:
+            done[0] += 1
+            raise outcome.error
+        done[0] += len(outcome.actions) + outcome.skipped
+        if name == "consolidate" and not done[0] and not self.stop():
+            self._idle = self._state, next_due(turn.memories, self.memory.settings, turn.now)
+        return len(outcome.actions)
+
+    def level(self) -> int:
+        """The dream that is due now, 0 for none: each level comes once while nothing changes."""
+        if not self.memory.settings.dream:
+            return 0
+        changed = self._last_change()
+        done = self._dreamt[1] if self._dreamt is not None and self._dreamt[0] == changed else 0
+        if changed is None:
+            return 0 if done else 1
+        idle = self.memory.clock() - changed
+        due = next((level for level, least in IDLE if idle >= least), 0)
+        return due if due > done else 0
+
+    def _last_change(self) -> datetime | None:
+        """When anything but the daemon last changed something, by hand included."""
+        return max(filter(None, (self.memory.last_change(FACE), self._edited)), default=None)

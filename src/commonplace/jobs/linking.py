@@ -88,7 +88,7 @@ def name_words(text: str) -> tuple[dict[str, str], set[str]]:
 
 @cache
 def _calendar() -> frozenset[str]:
-    from commonplace.note.timephrase.vocabulary import table
+    from commonplace.note.timephrase.lexer import table
 
     return frozenset([*table("english.weekdays"), *table("english.months")])
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +26,7 @@ from commonplace.jobs.classify import FALLBACK, Classifier, shortened
 from commonplace.jobs.dedup import near_pairs
 from commonplace.jobs.job import MERGE, OWNER, Action, MemoryState, Round, apply, organize_all, states_of
 from commonplace.jobs.lifecycle import archive_named, expiring, kept_for_reminders, plan_decay, plan_upgrade_of
-from commonplace.jobs.reminders import VAGUE_DAY, plan_from_text
+from commonplace.jobs.reminders import VAGUE_DAY, listed, outdated, plan_from_text
 from commonplace.note.edit import FindReplace
 from commonplace.note.model import CATEGORY_PROJECT, INBOX, KV_PROJECT
 from commonplace.query import Query
@@ -128,7 +128,29 @@ def _doubtful(memory: Memory) -> Iterable[tuple[ReviewItem, Action]]:
         yield ReviewItem(f"reminder:{action.id}", "reminder", text, refs, (("y", "remind me then"), _NO)), action
 
 
+_OUTDATED = "reminder:outdated:"
+
+
+def _outdated(memory: Memory) -> Iterator[ReviewItem]:
+    """About reminders whose memory does not ask for them any more. Without an answer they fire, and say so."""
+    known = {info.id: (info, reminder) for info, reminder in listed(memory)}
+    for id, now in outdated(memory, [info for info, _ in known.values()]).items():
+        info, reminder = known[id]
+        due = reminder.due.astimezone(memory.settings.reading_zone) if reminder.due else None
+        when = f" on {due:%Y-%m-%d at %H:%M}" if due else ""
+        why = "is gone" if now is None else f'says now "{shortened(now)}"'
+        text = f'Keep the reminder "{shortened(contents(memory, [info])[0])}"{when}? Its memory {why}'
+        mark = sha256((now or "").encode("utf-8", "surrogatepass"))[:8]
+        yield ReviewItem(f"{_OUTDATED}{id}:{mark}", "reminder", text, (id,), (("y", "keep it"), ("n", "delete it")))
+
+
 def _remind(memory: Memory, item: ReviewItem, choice: str) -> bool:
+    if item.key.startswith(_OUTDATED):
+        if all(each.key != item.key for each in _outdated(memory)):
+            raise NotFound(item.key, "the open questions")
+        if choice == "n":
+            memory.delete(memory.memory_id(item.refs[0]))
+        return choice == "n"
     action = next((action for each, action in _doubtful(memory) if each.key == item.key), None)
     if action is None:
         raise NotFound(item.key, "the open questions")
@@ -155,7 +177,7 @@ ARCHIVES = ReviewSource(
         archive_named(memory, [item.refs[0] for item in items])
     ),
 )  # fmt: skip
-REMINDERS = ReviewSource(lambda memory: (item for item, _ in _doubtful(memory)), _remind)
+REMINDERS = ReviewSource(lambda memory: chain(_outdated(memory), (item for item, _ in _doubtful(memory))), _remind)
 
 
 KIND = "contradiction"

@@ -10,12 +10,14 @@ from __future__ import annotations
 import os
 import re
 import sys
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 from itertools import chain
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.clock import stamp
@@ -23,14 +25,14 @@ from commonplace.engine.memory_rows import contents
 from commonplace.engine.overview import Pending
 from commonplace.engine.upkeep import Upkeep
 from commonplace.engine.writing import id_list
-from commonplace.errors import AmbiguousTime, Conflict, InvalidInput, Locked, NotFound, NotText, PastTime, TimeRefused
+from commonplace.errors import Ambiguous, AmbiguousTime, InvalidInput, NotFound, PastTime, TimeRefused
 from commonplace.jobs.dedup import plain
-from commonplace.jobs.job import DREAM, REMIND, REMINDED, Action, MemoryState
-from commonplace.note.compose import Record
+from commonplace.jobs.job import CHANGED_MEANWHILE, DREAM, REMIND, REMINDED, Action, MemoryState, states_of
 from commonplace.note.frontmatter import REMOVE
+from commonplace.note.markdown import Record
 from commonplace.note.model import CATEGORY_PROJECT, GLOBAL, ORGANIZED, Draft, Note
 from commonplace.note.reminder import CATEGORY as REMINDERS
-from commonplace.note.reminder import SNOOZED, Reminder, keys_of
+from commonplace.note.reminder import SNOOZED, SOURCE_CHANGED, Reminder, keys_of
 from commonplace.text.tokens import is_cjk, stop_words, tokens
 
 if TYPE_CHECKING:
@@ -166,8 +168,7 @@ def plan_from_text(
                     skipped.append(Skipped(memory.id, phrase, outcome.code))
                 continue
             subject, others = _subject(paragraph, outcome.phrase), said[memory.scope, outcome.due]
-            is_known = any(subject <= other or other <= subject if subject and other else subject == other
-                           for other in others)  # fmt: skip
+            is_known = any(_is_same(subject, other) for other in others)
             others.append(subject)
             if is_made or is_known or found != doubt:
                 continue
@@ -191,8 +192,61 @@ def _subject(text: str, phrase: str) -> frozenset[str]:
     return frozenset(chain.from_iterable(word if is_cjk(word) else (word,) for word in words)) - _NO_SUBJECT
 
 
+def _is_same(subject: frozenset[str], other: frozenset[str]) -> bool:
+    """Whether all that one of two texts is about the other is about, too."""
+    return subject <= other or other <= subject if subject and other else subject == other
+
+
 _WHO = frozenset(("he", "him", "his", "she", "her", "they", "them", "their", "we", "us", "our", "you", "your"))
 _NO_SUBJECT = frozenset(("due", "deadline", "user", "用户", "截止", *"和与跟同在了的我有要"))
+
+
+def outdated(memory: Memory, infos: Iterable[NoteInfo]) -> dict[str, str | None]:
+    """By id, of these reminders those a dream made from a text that asks for them no more, nor does another memory:
+    what theirs says now, None when it is gone. Whether they are still wanted only the owner knows: they fire, and say
+    so."""
+    found: dict[str, str | None] = {}
+    others: list[MemoryState] | None = None
+    for info in infos:
+        source = info.header.get("reminder_of")
+        is_made = info.source == SOURCE and TAG in info.tags and isinstance(source, str)
+        if not is_made or SNOOZED in info.header:  # what the owner put off is the owner's
+            continue
+        try:
+            now = states_of(memory, [memory.memory_id(str(source))])
+        except Ambiguous:
+            continue
+        except NotFound:
+            now = []
+        (text,) = contents(memory, [info])
+        if any(_asks_for(each, info, text, memory.settings) for each in now):
+            continue
+        if others is None:
+            others = states_of(memory, [each for each in Upkeep(memory).every() if each.category != REMINDERS])
+        if not any(_asks_for(each, info, text, memory.settings) for each in others if each.scope == info.scope):
+            found[info.id] = now[0].content if now else None
+    return found
+
+
+def _asks_for(memory: MemoryState, info: NoteInfo, text: str, settings: Settings) -> bool:
+    """Whether a memory names the time of the reminder `info`, which has this text: for it, or for the same thing."""
+    reminder, ids = Reminder.of(info.header), (memory.id, *memory.merged)
+    is_source, subject = info.header.get("reminder_of") in ids, _subject(text, str(info.header.get("due_text") or ""))
+    if is_source and text.strip() in map(str.strip, _BLANK_LINE.split(memory.content)):
+        return True
+    low = plain(memory.content)
+    if not is_source and subject and not any(word in low for word in subject):
+        return False  # reading its times takes long
+    for paragraph, phrase, outcome, doubt in _times(memory, settings):
+        if doubt in ("", VAGUE_DAY):
+            if is_source and any(info.id == reminder_id(each, phrase) for each in ids):
+                return True
+            if isinstance(outcome, TimeRefused):
+                continue
+            is_then = outcome.due == reminder.regular or (outcome.repeat and outcome.repeat == reminder.repeat)
+            if is_then and (is_source or _is_same(subject, _subject(paragraph, phrase))):
+                return True
+    return False
 
 
 def reminder_id(source: str, phrase: str) -> str:
@@ -208,27 +262,51 @@ def reminder_id(source: str, phrase: str) -> str:
 
 def _times(memory: MemoryState, settings: Settings) -> Iterator[tuple[str, str, Reading | TimeRefused, str]]:
     """(paragraph, words, reading or refusal, why it is no sure reminder) of each time a memory names; of several ways
-    to say one time in a paragraph the first, of a range its start."""
+    to say one time in a paragraph the first, of a range its start. Hours named later in the sentence of a day are of
+    that day, and the first one counts where it is early: "Flight on 10 March, BA 117, at 7 am"."""
     from commonplace.note import timephrase
 
     text, zone, hour = memory.content, settings.reading_zone, settings.day_hour
-    seen: set[object] = set()
-    before = 0
-    for (start, end), outcome in timephrase.read_all(text, memory.created, zone, hour):
-        is_end_of_range = before > 0 and _TO.fullmatch(text, before, start) is not None
-        before = end
-        if is_end_of_range:
+    gaps, ends = ([each.span() for each in mark.finditer(text)] for mark in (_BLANK_LINE, _SENTENCE_END))
+    found = timephrase.read_all(text, memory.created, zone, hour)
+    seen, taken = set[object](), set[int]()
+    for at, ((start, end), outcome) in enumerate(found):
+        if at in taken or (at > 0 and _TO.fullmatch(text, found[at - 1][0][1], start)):
             continue
-        begin = max((gap.end() for gap in _BLANK_LINE.finditer(text, 0, start)), default=0)
-        gap = _BLANK_LINE.search(text, end)
-        paragraph = text[begin : gap.start() if gap else len(text)].strip()
-        if _is_birthday(text, start, end):
+        (first, last), (begin, stop) = _around(gaps, start, end, text), _around(ends, start, end, text)
+        paragraph, is_birthday = text[first:last].strip(), _is_birthday(text, start, end)
+        is_deadline = bool(_DUE_BEFORE.search(text[begin:start]) or _DUE_AFTER.match(text, end))
+        if is_birthday:
             outcome = _yearly(outcome, memory.created, zone, hour) or outcome
+        elif isinstance(outcome, timephrase.Reading) and outcome.is_explicit and outcome.all_day:
+            hours = dict[int, datetime]()
+            for later, ((place, _), other) in enumerate(found[at + 1 : at + 4], at + 1):
+                if place >= stop or getattr(other, "is_dated", False):
+                    break
+                with suppress(TimeRefused):
+                    both = timephrase.read(f"{outcome.phrase} {other.phrase}", memory.created, zone, hour)
+                    if not (both.all_day or both.repeat) and both.due.date() == outcome.due.date():
+                        hours[later] = both.due
+            taken.update(hours)
+            early = min(hours.values(), default=outcome.due)
+            if not is_deadline and early - settings.notify_before < outcome.due:
+                outcome = replace(outcome, due=early, all_day=not hours)
         time: object = start if isinstance(outcome, TimeRefused) else (paragraph, outcome.due, outcome.repeat)
-        if time not in seen:
-            seen.add(time)
-            doubt = "" if isinstance(outcome, TimeRefused) else _doubt(text, start, end, outcome)
-            yield paragraph, outcome.phrase, outcome, doubt
+        if time in seen:
+            continue
+        seen.add(time)
+        doubt = ""
+        if not isinstance(outcome, TimeRefused):
+            today = memory.created.astimezone(zone).date()
+            is_of_its_day = outcome.all_day and outcome.due.date() == today and not (is_birthday or is_deadline)
+            doubt = "its own day" if is_of_its_day else _doubt(text[begin:stop], outcome, is_birthday, is_deadline)
+        yield paragraph, outcome.phrase, outcome, doubt
+
+
+def _around(marks: Sequence[tuple[int, int]], start: int, end: int, text: str) -> tuple[int, int]:
+    """Where the piece of a text begins and ends that holds text[start:end], between two of these marks."""
+    before, after = bisect_right(marks, start, key=itemgetter(1)), bisect_left(marks, end, key=itemgetter(0))
+    return marks[before - 1][1] if before else 0, marks[after][0] if after < len(marks) else len(text)
 
 
 _BIRTHDAY = re.compile(
@@ -281,6 +359,12 @@ _NEGATION = re.compile(
     r"|不|没|别|取消|无需|勿|未必|也许|或许|可能|作废",
     re.I,
 )
+_TO_CANCEL = re.compile(
+    r"(?:\A[\s*•>-]*(?:\[.?\]\s*)?|\b(?:please|remember to|need to|must|have to|should)\s+)cancel\b"
+    r"|(?:\A[\s*•>-]*|[要得去请])取消(?![了的])",
+    re.I,
+)
+"""What is to be done by a deadline, where cancelling anything else says that it does not take place."""
 _HABIT = re.compile(r"\b(?:every|each|usually|always|often|weekly|monthly|yearly)\b|每|通常|总是|经常|平时", re.I)
 _DUE_BEFORE = re.compile(
     r"(?:\b(?:by|due(?: on| by)?|deadline(?: is| on)?:?|until|no later than|before)"
@@ -291,18 +375,15 @@ _DUE_AFTER = re.compile(r"\s*(?:之前|以前|前(?![天面后])|截止|到期|i
 _MONTHDAY = re.compile(r"\d(?:st|nd|rd|th)\b|[号日]")
 
 
-def _doubt(text: str, start: int, end: int, reading: Reading) -> str:
-    """Why text[start:end] asks for no reminder, or may not; "" for an explicit date ahead or a named deadline, that
-    nothing in its sentence negates (contract 001, 18.7)."""
-    begin = max((each.end() for each in _SENTENCE_END.finditer(text, 0, start)), default=0)
-    stop = _SENTENCE_END.search(text, end)
-    sentence = text[begin : stop.start() if stop else len(text)]
-    is_yearly = "FREQ=YEARLY" in (reading.repeat or "") and _is_birthday(text, start, end)
+def _doubt(sentence: str, reading: Reading, is_birthday: bool, is_deadline: bool) -> str:
+    """Why a time in this sentence asks for no reminder, or may not; "" for an explicit date ahead or a named deadline,
+    that nothing in its sentence negates (contract 001, 18.7)."""
+    is_yearly = is_birthday and "FREQ=YEARLY" in (reading.repeat or "")
     if not is_yearly and (reading.repeat or _HABIT.search(sentence)):
         return "a repeat"
-    if _NEGATION.search(_NO_NEGATION.sub(" ", sentence)):
+    said = _TO_CANCEL.sub(" ", sentence) if is_deadline else sentence
+    if _NEGATION.search(_NO_NEGATION.sub(" ", said)):
         return "a negation"
-    is_deadline = _DUE_BEFORE.search(text[begin:start]) or _DUE_AFTER.match(text, end)
     is_sure = is_yearly or reading.is_explicit or (is_deadline and not _MONTHDAY.search(reading.phrase))
     return "" if is_sure else VAGUE_DAY
 
@@ -329,13 +410,16 @@ def notify(memory: Memory, *, dry_run: bool = False) -> Notified:
             pending.refresh(now, {info.row: keys for info, _, keys in found})
             for info, moment, keys in found:
                 # Who edits it at this moment has it fire the next time.
-                with suppress(Conflict, Locked, NotFound, NotText):
+                with suppress(*CHANGED_MEANWHILE):
                     due.append((upkeep.change(info, keys, FIRE, touch=False), moment, keys))
             if len(due) < len(found):
                 pending.refresh(now)
     notified = tuple(info for info, _, _ in due)
     # Not under the lock: a desktop that hangs must not keep others from writing.
-    failure = show(memory.settings, contents(memory, notified)) if due and not dry_run else None
+    failure = None
+    if due and not dry_run:
+        texts = zip(notified, contents(memory, notified), strict=True)
+        failure = show(memory.settings, [Reminder.of(info.header).caveat + text for info, text in texts])
     actions = tuple(
         Action("notify", FIRE, info.id, f"due {moment.astimezone(zone):%Y-%m-%d %H:%M}",
                f"{CATEGORY_PROJECT}/{info.path}") for info, moment, _ in due
@@ -352,6 +436,12 @@ def _due(memory: Memory, pending: Pending, now: datetime) -> list[_Due]:
         reminder = Reminder.of(info.header)
         if memory.sees(info.scope) and not info.locked and reminder.due is not None and reminder.is_due(now, before):
             found.append((info, reminder.due, reminder.once_fired(now, zone)))
+    changed = outdated(memory, [info for info, _, _ in found])
+    for info, _, keys in found:
+        if info.id in changed:
+            keys[SOURCE_CHANGED] = "gone" if changed[info.id] is None else "changed"
+        elif SOURCE_CHANGED in info.header:
+            keys[SOURCE_CHANGED] = REMOVE
     return sorted(found, key=lambda each: (each[1], each[0].id))
 
 

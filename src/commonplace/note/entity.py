@@ -1,6 +1,6 @@
 """The knowledge graph as values, and an entity of it as a note: exact text in one line, file names, changes by lines.
 
-Source: contract 002, 5. Reading items is note/items.py's and note/grammar.py's; this is the writing.
+Source: contract 002, 5. Reading items is note/grammar.py's and note/links.py's; this is the writing.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from commonplace.note import frontmatter
 from commonplace.note.grammar import ListItem, scan
-from commonplace.note.items import coded_text, read_relation
+from commonplace.note.links import coded_text, read_relation
 from commonplace.note.model import Heading, Relation
 from commonplace.text.unicode import CONTROL, cut_bytes
 

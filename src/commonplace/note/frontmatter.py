@@ -268,15 +268,14 @@ def set_keys(text: str, changes: Mapping[str, Any], order: Sequence[str] = ()) -
     holds the value keeps its writing, a changed one its comment. A new key goes behind those that `order` names before
     it, else to the end of the header. Raises ValueError when the header there does not parse."""
     yaml_text, body_at = split(text)
-    fresh = {key: value for key, value in changes.items() if value is not REMOVE}
+    lines = {key: [] if value is REMOVE else _lines(str(key), value, "") for key, value in changes.items()}
+    written = "".join(f"{line}\n" for own in lines.values() for line in own)
     if yaml_text is None:
-        if not fresh:
-            return text
-        block = f"---\n{dump(fresh)}---\n"
+        block = f"---\n{written}---\n" if written else ""
         return text[:body_at] + (block.replace("\n", "\r\n") if is_crlf(text) else block) + text[body_at:]
-    before, read = parse(yaml_text), parse(dump(fresh))
+    before, read = parse(yaml_text), parse(written)
     values = {key: read.get(str(key), REMOVE) for key in changes}
-    differing = {key: changes[key] for key, value in values.items() if before.get(key, REMOVE) != value}
+    differing = {key: own for key, own in lines.items() if before.get(key, REMOVE) != values[key]}
     if not differing:
         return text
     wanted = {key: value for key, value in (before | values).items() if value is not REMOVE}
@@ -335,11 +334,12 @@ def _unquoted(double: str | None, single: str) -> str:
         return double
 
 
-def _by_lines(yaml_text: str, changes: Mapping[str, Any], newline: str, order: Sequence[str]) -> str:
-    """Replace exactly the lines of the keys that change; new keys go where `order` says, else to the end."""
+def _by_lines(yaml_text: str, changes: Mapping[str, Sequence[str]], newline: str, order: Sequence[str]) -> str:
+    """Replace exactly the lines of the keys that change, none for one that goes; new keys go where `order` says, else
+    to the end."""
     lines = yaml_text.splitlines(keepends=True)
-    for key, value in changes.items():
-        fresh = [] if value is REMOVE else [line + newline for line in _lines(key, value, "")]
+    for key, written in changes.items():
+        fresh = [line + newline for line in written]
         spans = _spans(lines)
         own = [(first, last) for name, first, last in spans if name == key]
         if not own:
@@ -355,15 +355,15 @@ def _by_lines(yaml_text: str, changes: Mapping[str, Any], newline: str, order: S
     return "".join(lines)
 
 
-def _by_round_trip(yaml_text: str, changes: Mapping[str, Any], newline: str) -> str:
+def _by_round_trip(yaml_text: str, changes: Mapping[str, Sequence[str]], newline: str) -> str:
     """The same for headers that cannot be edited line by line."""
 
     def change(rows: Any, load: Callable[[str], Any]) -> None:
-        for key, value in changes.items():
-            if value is REMOVE:
-                rows.pop(key, None)
+        for key, lines in changes.items():
+            if lines:
+                rows[key] = load("\n".join(lines))[key]
             else:
-                rows[key] = load(dump({key: value}))[key]
+                rows.pop(key, None)
 
     return round_trip(yaml_text, change).replace("\r\n", "\n").replace("\n", newline)
 

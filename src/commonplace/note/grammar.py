@@ -13,8 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
 
-from commonplace.note.items import coded_text, observation, read_relation, tagged
-from commonplace.note.links import parse_link
+from commonplace.note.links import coded_text, observation, parse_link, read_relation, tagged
 from commonplace.note.model import Heading, Note, Observation, Relation
 
 LINKS_TO = "links_to"

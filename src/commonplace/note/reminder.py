@@ -22,6 +22,10 @@ FIRED_FOR = "fired_for"
 """Header key of a repeating reminder: the due time it last fired for, as `due_at` has gone on to the next one."""
 SNOOZED = "snoozed_until"
 """Header key of a reminder that was put off: when it fires; of a repeating one that occurrence, its rule goes on."""
+SOURCE_CHANGED = "source_changed"
+"""Header key of a reminder made from a text that did not name its time any more when it fired: `gone` or `changed`."""
+CAVEATS = {"gone": "[its memory is gone] ", "changed": "[its memory changed] "}
+"""What stands before the text of such a reminder where it is shown."""
 _YEARS = range(2, 9999)
 
 
@@ -29,8 +33,8 @@ _YEARS = range(2, 9999)
 class Reminder:
     """A reminder's times, aware UTC; None = not set, or no time anybody can read. `due` is when it fires next: the next
     time of its rule, `regular`, or an occurrence put off, `snoozed`. `is_early`: it may fire before, as a text named
-    that hour for something to be there for. `unreadable` is what stands for `due_at` when it
-    is no time. `has_fired`: `fired_at` says something, readable or not. `repeat` is the rule as written."""
+    that hour for something to be there for. `unreadable` is what stands for `due_at` when it is no time. `has_fired`:
+    `fired_at` says something, readable or not. `repeat` is the rule as written. `caveat` is shown before the text."""
 
     due: datetime | None = None
     regular: datetime | None = None
@@ -42,6 +46,7 @@ class Reminder:
     is_done: bool = False
     is_early: bool = False
     unreadable: str | None = None
+    caveat: str = ""
 
     @classmethod
     def of(cls, header: Mapping[str, Any]) -> Reminder:
@@ -60,6 +65,7 @@ class Reminder:
             is_done=bool(header.get("acked_at")),
             is_early="reminder_of" in header and header.keys().isdisjoint(("all_day", "repeat", SNOOZED)),
             unreadable=str(said) if due is None and said not in (None, "") else None,
+            caveat=CAVEATS.get(str(header.get(SOURCE_CHANGED)), ""),
         )
 
     @property

@@ -30,7 +30,7 @@ from commonplace.store.layout import Layout
 if TYPE_CHECKING:
     from commonplace.engine import Memory
     from commonplace.faces.tool import Registry
-    from commonplace.jobs.tick import Scheduler, Step
+    from commonplace.jobs.lifecycle import Scheduler, Step
     from commonplace.serve.http import HttpServer
 
     Web = Callable[[ThreadPoolExecutor, threading.Event], HttpServer]

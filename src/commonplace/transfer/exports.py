@@ -22,9 +22,9 @@ from commonplace.clock import EPOCH, parse_stamp, stamp
 from commonplace.engine import Memory
 from commonplace.engine.exchange import Exchange, foreign_rows
 from commonplace.engine.upkeep import SOURCE_REF
-from commonplace.note.compose import Record, compose_note
 from commonplace.note.frontmatter import parse, split
 from commonplace.note.links import file_name, permalink_for
+from commonplace.note.markdown import Record, compose_note
 from commonplace.store.base import File
 from commonplace.store.files import reason
 from commonplace.text.neutral import flat
@@ -277,10 +277,11 @@ def _branch(mapping: Mapping[str, Any], last: Any) -> list[tuple[str, dict[str, 
         names, chosen = dict[str, None](), ()
         while isinstance(last, str) and last in mapping and last not in names:
             names[last] = None
-            last = (mapping[last] or {}).get("parent")
+            last = node.get("parent") if isinstance(node := mapping[last], dict) else None
         chosen = names
     for name in chosen:
-        if isinstance(message := (mapping[name] or {}).get("message"), dict):
+        node = mapping[name]
+        if isinstance(node, dict) and isinstance(message := node.get("message"), dict):
             found.append((str(message.get("id") or name), message))
     return found[::-1]
 
@@ -336,7 +337,8 @@ def _claude(path: Path) -> Found:
 def _claude_project(each: Mapping[str, Any]) -> list[Turn]:
     """What a project tells Claude, and its documents."""
     parts: list[Turn] = [("Instructions", None, str(each.get("prompt_template") or each.get("description") or ""))]
-    for one in each.get("docs") or ():
+    docs = each.get("docs")
+    for one in docs if isinstance(docs, list) else ():
         if isinstance(one, dict):
             name = flat(str(one.get("filename") or "Document"))
             parts.append((name, _time(one.get("created_at")), str(one.get("content") or "")))
@@ -350,7 +352,8 @@ def _claude_text(message: Mapping[str, Any]) -> str:
     else:
         texts = [str(message.get("text") or "")]
     parts = [text] if (text := "\n\n".join(filter(None, texts))) else []
-    for each in message.get("attachments") or ():
+    attached = message.get("attachments")
+    for each in attached if isinstance(attached, list) else ():
         if isinstance(each, dict) and each.get("extracted_content"):
             parts.append(f"Attachment {each.get('file_name') or ''}:\n\n{each['extracted_content']}")
     return "\n\n".join(parts)
@@ -367,7 +370,7 @@ def _mem0(path: Path) -> Found:
             yield f"mem0 {each['id']}", "it was deleted there"
             continue
         count += 1
-        tags = tuple(str(one) for one in each.get("categories") or () if one)
+        tags = tuple(filter(None, _listed(each.get("categories"))))
         yield Exported(str(each["id"]), text, _time(each.get("created_at")), _time(each.get("updated_at")), tags)
     if not count:
         raise WrongStore(f"{path} holds no memories of mem0")
@@ -388,8 +391,8 @@ def _mcp_memory_service(path: Path) -> Found:
         elif each.get("deleted_at"):
             yield f"mcp-memory-service {ref}", "it was deleted there"
         else:
-            tags = each.get("tags") or ()
-            tags = tuple(one.strip() for one in (tags.split(",") if isinstance(tags, str) else map(str, tags)) if one)
+            tags = each.get("tags")
+            tags = tuple(one.strip() for one in (tags.split(",") if isinstance(tags, str) else _listed(tags)) if one)
             created = _time(each.get("created_at")) or _time(each.get("created_at_iso"))
             updated = _time(each.get("updated_at")) or _time(each.get("updated_at_iso"))
             yield Exported(str(ref), text, created, updated, tags, _category(each.get("memory_type")))
@@ -417,7 +420,9 @@ def _claude_mem(path: Path) -> Found:
         )
 
 
-def _observed(what: str, each: Mapping[str, Any], lines: Sequence[Any]) -> Exported:
+def _observed(what: str, each: Mapping[str, Any], lines: Sequence[Any]) -> Exported | tuple[str, str]:
+    if each.get("id") is None:
+        return f"claude-mem {what}", "it has no id"
     tags = [what, *filter(None, (each.get("project"),)), *_listed(each.get("concepts"))]
     text = "\n".join(str(line).strip() for line in lines if line and str(line).strip())
     moment = _time(each.get("created_at_epoch")) or _time(each.get("created_at"))
@@ -436,7 +441,7 @@ def _listed(value: Any) -> list[str]:
         value = json.loads(value) if isinstance(value, str) else value
     except ValueError:
         return [value]
-    return [str(each) for each in value] if isinstance(value, list) else []
+    return [str(each) for each in value if each is not None] if isinstance(value, list) else []
 
 
 def _table(path: Path, name: str, key: str) -> list[dict[str, Any]] | None:

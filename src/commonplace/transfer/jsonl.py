@@ -19,9 +19,8 @@ from commonplace.engine import Memory, memory_rows
 from commonplace.engine.exchange import Exchange, digest
 from commonplace.errors import CommonplaceError, InvalidInput
 from commonplace.index.rows import NoteInfo
-from commonplace.note.compose import Record
 from commonplace.note.links import first_line
-from commonplace.note.markdown import parse_note
+from commonplace.note.markdown import Record, parse_note
 from commonplace.note.model import (
     CATEGORIES,
     CATEGORY_PROJECT,

@@ -13,9 +13,8 @@ from itertools import product
 
 from commonplace.errors import AmbiguousTime, InvalidTime, NoTime, PastTime, TimeRefused, UnusedWords, VagueTime
 from commonplace.note.timephrase import dates
-from commonplace.note.timephrase.dates import DAY_KINDS, Recurrence, Unclear, following
-from commonplace.note.timephrase.lexer import Delay, Lexeme, Text, scan
-from commonplace.note.timephrase.vocabulary import compiled
+from commonplace.note.timephrase.dates import DAY_KINDS, Delay, Lexeme, Recurrence, Unclear, following
+from commonplace.note.timephrase.lexer import Text, compiled, scan
 
 __all__ = ["Reading", "Recurrence", "following", "read", "read_all"]
 

@@ -9,15 +9,65 @@ import calendar
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
-from typing import NamedTuple
+from fractions import Fraction
+from typing import Any, NamedTuple
 
 from commonplace.errors import InvalidInput
-from commonplace.note.timephrase.lexer import UNIT_SECONDS, Lexeme, Repetition, TimeOfDay
-from commonplace.note.timephrase.vocabulary import table
 
+UNIT_SECONDS = {"second": 1, "minute": 60, "quarter": 900, "hour": 3600}
 DAY_KINDS = ("day", "delay", "weekday", "weekend", "span", "edge", "month_edge", "date", "monthday", "nth_weekday")
 _SPAN_OF = {"weekday": "week", "weekend": "week", "monthday": "month", "date": "year", "month_edge": "year"}
 """The span that may stand beside a kind of day word: "Friday of next week"."""
+
+
+class Lexeme(NamedTuple):
+    """A time word at plain[start:end]. A `weak` one counts only beside another."""
+
+    kind: str
+    value: Any
+    start: int
+    end: int
+    weak: bool = False
+
+
+class Delay(NamedTuple):
+    """A distance in time: whole `months` and `days`, and elapsed `seconds`. Negative ones lie in the past."""
+
+    months: int
+    days: int
+    seconds: int
+
+
+class TimeOfDay(NamedTuple):
+    """A time on a clock. `form`: "bare" hours 1-12 that may be before or after noon, "colon" as 9:30 (a part of
+    the day may still move it), "fixed", "midnight" or "eod"."""
+
+    hour: int
+    minute: int = 0
+    second: int = 0
+    form: str = "fixed"
+
+
+class Repetition(NamedTuple):
+    """A repetition as far as one word tells it: `days` are weekdays 0-6, `monthdays` 1-31 or -1, the last; `nth` makes
+    the weekday that of a month, -1 the last."""
+
+    unit: str
+    interval: Fraction = Fraction(1)
+    days: tuple[int, ...] = ()
+    monthdays: tuple[int, ...] = ()
+    month: int | None = None
+    nth: int = 0
+
+
+class NthWeekday(NamedTuple):
+    """A weekday of a month: the `nth`, -1 the last; of a named `month`, else `months` on (0 this one)."""
+
+    nth: int
+    day: int
+    month: int | None = None
+    year: int | None = None
+    months: int = 0
 
 
 class Unclear(ValueError):
@@ -186,11 +236,13 @@ def possible_hours(tokens: Sequence[Lexeme]) -> list[Hour]:
     clocks = [token.value for token in tokens if token.kind == "clock"]
     if clocks:
         return list(dict.fromkeys(hour for each in clocks for part in parts or [None] for hour in _hours(each, part)))
-    if any(part not in table("hours") for part in parts):
+    if any(part not in _HOUR_OF for part in parts):
         raise Unclear
-    return [Hour(time(table("hours")[part])) for part in parts]
+    return [Hour(time(_HOUR_OF[part])) for part in parts]
 
 
+# The hour a part of the day stands for when no clock is given; the small hours have none.
+_HOUR_OF = {"morning": 9, "noon": 12, "afternoon": 15, "evening": 19, "night": 20}
 # The hours of the day a part may be said of when the clock is of 24 hours.
 _SPANS = {
     "morning": range(0, 13), "small hours": range(0, 12), "noon": range(10, 16), "afternoon": range(12, 20),

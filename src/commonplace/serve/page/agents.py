@@ -12,8 +12,8 @@ from commonplace.engine.doctor import examine, repair
 from commonplace.engine.embedding import Embedding
 from commonplace.engine.figures import figures, writers
 from commonplace.errors import InvalidInput
-from commonplace.jobs.report import last_dream
-from commonplace.jobs.tick import IDLE
+from commonplace.jobs.job import last_dream
+from commonplace.jobs.lifecycle import IDLE
 from commonplace.serve.page.visit import Visit
 from commonplace.serve.sessions import McpSession
 

@@ -1,32 +1,39 @@
-"""`memory move-home`: a whole memory to another place, with its history, and the proof that all of it is there.
+"""A whole home in another place: `memory move-home` and `memory mirror` (docs/teams.md).
 
-To a database: `engine/database_move.py`. To a folder: everything is copied into `.moving` of the target, read again and
-compared with what was read at the source, and renamed into place at the end. A move that was cut off goes on where it
-was. The source is only read.
+A move takes a home with its history, and proves that all of it is there. To a database: `engine/database_move.py`. To a
+folder: everything is copied into `.moving` of the target, read again and compared with what was read at the source, and
+renamed into place at the end. A move that was cut off goes on where it was. The source is only read.
+
+A mirror is a folder kept like the memory, byte for byte, one way. What is copied is found by comparing the home's files
+with those copied last; with git, the journal since the last run becomes commits (`git_history.py`). Names in it are
+those of a home: `notes/Plan.md`, `projects/NAME/…`.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
 import shutil
 import stat
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from commonplace.engine import Memory, open_memory
-from commonplace.engine.exchange import OWN, Contents, IntoDatabase
-from commonplace.errors import InvalidInput, StorageError
+from commonplace.engine.exchange import OWN, Contents, IntoDatabase, Listed
+from commonplace.errors import CommonplaceError, InvalidInput, NotFound, StorageError
 from commonplace.store.base import Stamp, Values, sha256
-from commonplace.store.files import make_private, put_derived, read_file, stamp_of, storing, write_file
+from commonplace.store.files import lock_file, make_private, put_derived, read_file, stamp_of, storing, write_file
 from commonplace.store.layout import PRIVATE, TEMP_PREFIX, Layout
-
-Progress = Callable[[int, int], None]
+from commonplace.store.path_guard import Folder, open_folder
+from commonplace.transfer.git_history import GitHistory
+from commonplace.transfer.moving import MIRROR, Progress
 
 MOVING = ".moving"
 _STAGED, _NOTE = "home", "move.json"
@@ -71,13 +78,10 @@ def move(source: str, target: str, *, dry_run: bool = False, progress: Progress 
         with open_memory(_home_at(Path(source)), watch=False) as home:
             into = IntoDatabase(home, target)
             into.run(dry_run=dry_run, progress=progress)
-            proof = "" if dry_run else checksum(into.digests)
-            count, outside = len(into.digests), into.outside
-            return HomeMoved(count, into.size, into.changes, into.texts, proof, [], outside, into.left)
+            sizes = len(into.digests), into.size, into.changes, into.texts
+            return HomeMoved(*sizes, "" if dry_run else checksum(into.digests), [], into.outside, into.left)
     with ExitStack() as held:
-        memory = None
-        if source.startswith(DATABASE):
-            memory = held.enter_context(open_memory(source, watch=False))
+        memory = held.enter_context(open_memory(source, watch=False)) if source.startswith(DATABASE) else None
         place = Path(source) if memory is None else memory.home
         return FolderMove(place, Path(target), memory).run(dry_run=dry_run, progress=progress)
 
@@ -116,7 +120,7 @@ class FolderMove:
             raise InvalidInput(f"{target} is not empty, nor a move from {source} that was cut off; name another one.")
 
     def _noted(self) -> dict[str, Any]:
-        """What is noted of a move from this source to this target; nothing when none began."""
+        """What is noted of a move from this source to this target, if one began."""
         with suppress(OSError, ValueError, KeyError, TypeError):
             row: dict[str, Any] = json.loads(self._note.read_bytes())
             return row if row["from"] == str(self.source) else {}
@@ -212,10 +216,11 @@ class FolderMove:
         for name in self._seen.keys() - kept:
             del self._seen[name]
             self._digests.pop(name, None)
-        for name in sorted(_all_below(self._staged), reverse=True):
-            if name not in kept:
-                place = self._staged / name
-                place.rmdir() if name.endswith("/") else place.unlink()
+        for folder, folders, others in os.walk(self._staged, topdown=False):
+            for place in map(Path(folder).joinpath, (*folders, *others)):
+                is_folder = place.is_dir() and not place.is_symlink()
+                if f"{place.relative_to(self._staged)}{'/' if is_folder else ''}" not in kept:
+                    place.rmdir() if is_folder else place.unlink()
 
     def _put(self, name: str, data: bytes, mode: int, changed_ns: int) -> None:
         temp = self._staged / f"{TEMP_PREFIX}moving"
@@ -283,9 +288,207 @@ def checksum(digests: Mapping[str, str]) -> str:
     return sha256("".join(lines).encode("utf-8", "surrogateescape"))
 
 
-def _all_below(folder: Path) -> Iterator[str]:
-    for place, folders, files in os.walk(folder):
-        inside = "" if place == str(folder) else f"{os.path.relpath(place, folder)}/"
-        links = [name for name in folders if os.path.islink(os.path.join(place, name))]
-        yield from (f"{inside}{name}/" for name in folders if name not in links)
-        yield from (f"{inside}{name}" for name in (*files, *links))
+_STATE = "state.json"
+_SYNCED_ALONE = 64
+"""Up to so many new files are synced one by one; more of them together."""
+
+
+@dataclass(slots=True)
+class Mirrored:
+    """What a run did: files `copied`, `removed`, and `restored` because somebody changed them here; `commits` made, and
+    the number of the latest `change`. `files` there are now; `left` names what could not be listed or read and stays as
+    it was copied last; `notices` are for the owner."""
+
+    files: int = 0
+    copied: int = 0
+    removed: int = 0
+    restored: int = 0
+    commits: int = 0
+    change: int = 0
+    left: list[str] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _State:
+    """`files`: name → [SHA-256, size, mtime and inode of the file it was copied from]; `writing`: names a run that did
+    not end was about to write."""
+
+    home: str
+    change: int = 0
+    files: dict[str, tuple[str, int, int, int]] = field(default_factory=dict)
+    writing: list[str] = field(default_factory=list)
+    git: bool = False
+
+
+class Mirror:
+    """The mirror of `memory`'s home in `folder`. Raises InvalidInput for an agent, and for a folder of the home."""
+
+    def __init__(self, memory: Memory, folder: Path):
+        self._memory = memory
+        self._contents = Contents(memory)
+        self.folder = Path(os.path.realpath(folder.expanduser()))
+        home = Path(os.path.realpath(memory.home))
+        if self.folder in (home, *home.parents) or home in self.folder.parents:
+            raise InvalidInput(f"{folder} is or holds the memory home, or lies in it; mirror to another folder.")
+
+    def run(self, *, git: bool = False, after_erase: str | None = None, progress: Progress | None = None) -> Mirrored:
+        """Make the folder like the memory. With `git`, and once there was one, a commit for each change. `after_erase`:
+        `rewrite` makes the commits anew without what was erased in the memory, `keep` goes on with it in them; None
+        refuses to commit. Raises InvalidInput, Busy, StorageError; the next run goes on."""
+        self._contents.wait_until_whole()
+        with self._locked():
+            state = self._load()
+            state.git = git = git or state.git
+            history = GitHistory(self.folder, self.folder / MIRROR, self._contents) if git else None
+            reached = history.change if history is not None else state.change
+            changes = self._contents.changes(reached)
+            listed = self._contents.listed()
+            done = Mirrored(change=changes[-1].number if changes else max(reached, state.change))
+            done.left += listed.unreadable
+            self._copy(state, listed, done, progress)
+            state.change = done.change
+            self._save(state)
+            done.files = len(state.files)
+            if history is not None:
+                later = self._contents.changes(done.change)
+                tree = {name: row[0] for name, row in state.files.items()}
+                done.notices = history.commit(changes, tree, later, self._memory.clock(), after_erase)
+                done.commits = history.made
+            return done
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """The folder, made if need be, for one run at a time. Raises InvalidInput, StorageError."""
+        ours = self.folder / MIRROR
+        with storing(str(self.folder)):
+            if not ours.is_dir() and self.folder.exists() and (not self.folder.is_dir() or os.listdir(self.folder)):
+                raise InvalidInput(f"{self.folder} is not empty and no mirror; name a new or an empty folder.")
+            make_private(ours)
+            open_folder(str(self.folder), MIRROR, "the mirror").close()
+            try:
+                lock = lock_file(ours / "lock", fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise InvalidInput(f"another run mirrors to {self.folder}; wait for its end.") from None
+        try:
+            yield
+        finally:
+            os.close(lock)
+
+    def _load(self) -> _State:
+        home, settings = str(self._memory.home), self._memory.settings
+        if settings.url is not None:  # a space of a database, whatever machine and user see it
+            parts = urlsplit(settings.url)
+            where = [each for each in parse_qsl(parts.query) if each[0] in ("host", "port", "dbname", "service")]
+            query = urlencode([*where, ("space", settings.space)])
+            home = f"postgresql://{parts.netloc.rpartition('@')[2]}{parts.path}?{query}"
+        place = self.folder / MIRROR / _STATE
+        if not place.exists():
+            return _State(home)
+        try:
+            row: dict[str, Any] = json.loads(place.read_bytes())
+            files = {name: (str(a), int(b), int(c), int(d)) for name, (a, b, c, d) in row["files"].items()}
+            state = _State(row["home"], row["change"], files, list(row["writing"]), row["git"])
+        except (OSError, ValueError, KeyError, TypeError):
+            raise StorageError(str(place), "it is damaged; remove it, and the next run looks at every file") from None
+        if state.home != home:
+            raise InvalidInput(
+                f"{self.folder} mirrors {state.home}. Name another folder for {home}, or, if that home moved here, "
+                f'change "home" in {place}.'
+            )
+        return state
+
+    def _save(self, state: _State) -> None:
+        row = {"format": 1, "home": state.home, "change": state.change, "git": state.git, "writing": state.writing,
+               "files": state.files}  # fmt: skip
+        put_derived(self.folder / MIRROR / _STATE, json.dumps(row, ensure_ascii=True, indent=0).encode() + b"\n")
+
+    def _copy(self, state: _State, listed: Listed, done: Mirrored, progress: Progress | None) -> None:
+        """Write what differs and remove what is gone; `state` is saved before the first file is written."""
+        ours = {*state.files, *state.writing}
+        changed = [name for name, row in listed.files.items() if not self._is_same(name, row[2], state)]
+        left = tuple(f"{each.rstrip('/')}/" for each in listed.unreadable)
+        gone = [name for name in ours if name not in listed.files and not f"{name}/".startswith(left)]
+        if not changed and not gone:
+            return
+        for name in changed:
+            if name not in ours and os.path.lexists(self.folder / name):
+                raise InvalidInput(f"{self.folder / name} is not from the memory; move it away and run this again.")
+        state.writing = sorted({*changed, *gone} - state.files.keys())
+        self._save(state)
+        alone = len(changed) <= _SYNCED_ALONE
+        for number, name in enumerate(gone):
+            self._remove(name)
+            done.removed += state.files.pop(name, None) is not None
+            if progress is not None:
+                progress(number, len(gone) + len(changed))
+        for number, name in enumerate(changed, len(gone) + 1):
+            project, path, _ = listed.files[name]
+            try:
+                file = self._contents.read(project, path)
+            except NotFound:  # gone since it was listed: by a change the next run sees
+                continue
+            except CommonplaceError as error:
+                done.left.append(f"{name} ({error})")
+                continue
+            before = state.files.get(name)
+            if self._write(name, file.data, file.mode, file.stamp.mtime_ns, alone):
+                done.restored += before is not None and before[0] == file.etag
+                done.copied += before is None or before[0] != file.etag
+            state.files[name] = (file.etag, *file.stamp)
+            if progress is not None:
+                progress(number, len(gone) + len(changed))
+        if not alone:
+            os.sync()
+        state.writing = []
+
+    def _is_same(self, name: str, stamp: Values, state: _State) -> bool:
+        """Whether neither the home's file nor the copy changed since it was copied."""
+        known = state.files.get(name)
+        if known is None or known[1:] != tuple(stamp):
+            return False
+        with suppress(OSError):
+            there = os.lstat(self.folder / name)
+            return stat.S_ISREG(there.st_mode) and (there.st_size, there.st_mtime_ns) == known[1:3]
+        return False
+
+    def _write(self, name: str, data: bytes, mode: int, changed_ns: int, durable: bool) -> bool:
+        """Make the copy hold `data`. Returns False when it did. Raises OutsideError at a symlink on the way."""
+        parent, _, last = name.rpartition("/")
+        with storing(str(self.folder / name)), self._open(parent) as folder:
+            is_there = False
+            with suppress(OSError):
+                is_there = read_file(last, folder.fd).data == data
+            if not is_there:
+                temp = f"{TEMP_PREFIX}mirror"
+                with suppress(FileNotFoundError):  # of a run that was killed
+                    os.unlink(temp, dir_fd=folder.fd)
+                write_file(temp, data, mode=mode, folder=folder.fd, durable=durable)
+                os.rename(temp, last, src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
+            os.utime(last, ns=(changed_ns, changed_ns), dir_fd=folder.fd, follow_symlinks=False)
+            if durable:
+                os.fsync(folder.fd)
+        return not is_there
+
+    def _open(self, parent: str) -> Folder:
+        """The open folder, made if it is missing."""
+        try:
+            return open_folder(str(self.folder), parent, "the mirror")
+        except NotFound:
+            above, _, last = parent.rpartition("/")
+            with self._open(above) as folder:
+                os.mkdir(last, 0o700, dir_fd=folder.fd)
+            return open_folder(str(self.folder), parent, "the mirror")
+
+    def _remove(self, name: str) -> None:
+        """Remove a copy, and folders that are empty then."""
+        try:
+            while name:
+                name, _, last = name.rpartition("/")
+                with open_folder(str(self.folder), name, "the mirror") as folder:
+                    if stat.S_ISDIR(os.stat(last, dir_fd=folder.fd, follow_symlinks=False).st_mode):
+                        os.rmdir(last, dir_fd=folder.fd)
+                    else:
+                        os.unlink(last, dir_fd=folder.fd)
+        except (OSError, NotFound):  # it is gone, or the folder holds more
+            return

@@ -34,7 +34,7 @@ from commonplace.index.listing import columns, passing
 from commonplace.index.rows import FIRST_PASSAGE
 from commonplace.index.search.parse import ParsedQuery, Term, term
 from commonplace.index.search.weights import COLUMNS
-from commonplace.index.search.word_forms import inflected, one_edit
+from commonplace.index.search.words import inflected, one_edit
 from commonplace.note.model import ARCHIVE_PROJECT
 from commonplace.query import Query
 

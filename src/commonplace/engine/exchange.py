@@ -21,7 +21,7 @@ from commonplace.engine.upkeep import Upkeep
 from commonplace.engine.writing import id_list, scope_of
 from commonplace.errors import Conflict, NotFound, StorageError
 from commonplace.index.rows import NoteInfo
-from commonplace.index.unopened import foreign_rows as foreign_rows
+from commonplace.index.rows import foreign_rows as foreign_rows
 from commonplace.note import frontmatter
 from commonplace.note.compose import Record
 from commonplace.note.model import MEMORY_PROJECTS

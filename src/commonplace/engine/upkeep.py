@@ -18,7 +18,7 @@ from commonplace.engine.engine import verb
 from commonplace.engine.history import HistoryVerbs
 from commonplace.engine.transaction import Transaction
 from commonplace.errors import Conflict, Exists, InvalidInput, NotFound, NotText
-from commonplace.index.keys import TITLE_CUT
+from commonplace.index.resolve import TITLE_CUT
 from commonplace.index.rows import NoteInfo
 from commonplace.note import entry, links, model
 from commonplace.note.compose import Record

@@ -16,8 +16,8 @@ from itertools import groupby, product
 from string import ascii_lowercase
 
 from commonplace.errors import InvalidInput
-from commonplace.index import validity
-from commonplace.index.listing import listing, matching, predicate
+from commonplace.index.filters import predicate, validity_marks
+from commonplace.index.listing import listing, matching
 from commonplace.index.rows import (
     Hit,
     Hits,
@@ -91,7 +91,7 @@ def search(
 def _marked(db: sqlite3.Connection, found: Hits, query: Query, viewer: str | None) -> Hits:
     """The hits, with those that are over or superseded saying so, unless another time was asked about in the `why`
     alone: it was right then."""
-    marks = validity.marks(db, [hit.note.row for hit in found], viewer)
+    marks = validity_marks(db, [hit.note.row for hit in found], viewer)
     for hit in found if marks else ():
         if mark := marks.get(hit.note.row):
             hit.why.append(mark)
@@ -340,7 +340,7 @@ def find_evidence(
     query = filters.replace(text=sqlite_text(question), projects=None if projects is None else tuple(projects))
     with search_context(db, query, viewer) as context:
         ranking = Ranking(context, query.text, today, near)
-        marks = validity.marks(db, ranking.features, viewer) if context.spans and query.as_of is None else {}
+        marks = validity_marks(db, ranking.features, viewer) if context.spans and query.as_of is None else {}
         found = list(_fitting(db, ChunkReading(ranking, _MAX_NOTES, every=True), max_chars, marks, skip, least))
         if found or not context.invalid or query.as_of is not None:
             return found

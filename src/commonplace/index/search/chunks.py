@@ -17,7 +17,7 @@ from heapq import nlargest
 from operator import or_
 
 from commonplace.index.features import SHORT, style_of, turns_or_passages
-from commonplace.index.keys import key
+from commonplace.index.resolve import key
 from commonplace.index.search.queries import NoteText
 from commonplace.index.search.ranking import Ranking, TermScorer
 from commonplace.index.search.words import SNIPPET, Place, Word, WordFinder, nearness, shortened, shown_terms, snippet

@@ -15,7 +15,7 @@ from functools import cached_property
 from heapq import nlargest
 from math import log
 
-from commonplace.index.facets import quoted
+from commonplace.index.filters import quoted
 from commonplace.index.search import weights
 from commonplace.index.search.parse import (
     MAX_TERMS,

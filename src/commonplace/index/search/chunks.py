@@ -16,7 +16,7 @@ from functools import lru_cache, reduce
 from heapq import nlargest
 from operator import or_
 
-from commonplace.index.features import SHORT, style_of, turns_or_passages
+from commonplace.index.features import SHORT, first_person, speaker_of, style_of, turns_or_passages
 from commonplace.index.resolve import key
 from commonplace.index.search.queries import NoteText
 from commonplace.index.search.ranking import Ranking, TermScorer
@@ -36,7 +36,7 @@ _CACHED = 2_000
 takes half as long again without."""
 _known_chunks: dict[int, list[tuple[int, int, int, str | None]]] = {}
 """By the hash of a text, so that the texts need not be kept."""
-_style_of = lru_cache(_CACHED)(style_of)
+_style_of, _first_person = lru_cache(_CACHED)(style_of), lru_cache(_CACHED)(first_person)
 _ITEM = re.compile(r"^(?:[-*+]|\d{1,3}[.)])[ \t]+\S", re.M)
 _SPEAKER = re.compile(r"[^\n:：]{1,80}[:：]")
 
@@ -321,11 +321,12 @@ class ChunkReading:
         table, count = self._table, len(self._ranking.words)
         for number, one in enumerate(nlargest(_READ_CLOSELY, every, key=lambda one: one.score)):
             note = self._features[one.row]
-            style = _style_of(self.texts[one.row].text[one.start : one.stop]) if note.is_long else note
-            more = {"own": table.own * style.first_person / 4}
+            text = self.texts[one.row].text[one.start : one.stop] if note.is_long else ""
+            more = {"own": table.own * (_first_person(text) if note.is_long else note.first_person) / 4}
             if len(one.often) > 1 and number < _READ_NEAR:
                 more["near"] = table.near * nearness(sorted(one.places), count)
             if one.speaker is not None:
+                style = _style_of(text) if note.is_long else note
                 more["asks"] = table.asks * style.question / 100
                 more["timed"] = table.timed if self._question.when and style.has_time else 0.0
             one.parts |= more
@@ -399,7 +400,7 @@ def _sized_chunks(text: str) -> list[tuple[int, int, int, str | None]]:
         found = []
         for start, stop in chunk(text):
             match = _SPEAKER.match(text, start)
-            speaker = style_of(f"{match.group()} x").speaker if match else None
+            speaker = speaker_of(f"{match.group()} x".lstrip()) if match else None
             found.append((start, stop, round(word_count(text[start:stop])) or 1, speaker))
         if len(_known_chunks) >= _CACHED:
             _known_chunks.clear()

@@ -9,8 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from commonplace.cli import output
-from commonplace.text.neutral import flat
-from commonplace.text.unicode import one_line
+from commonplace.text.unicode import flat, one_line
 
 if TYPE_CHECKING:
     from datetime import datetime, tzinfo

@@ -231,7 +231,8 @@ class FoldedTexts:
 
     def __init__(self) -> None:
         self._is_used = self._is_too_large = False
-        self._clear()
+        self._last_row = self._bytes = 0
+        self._blocks: dict[bool, _Block] = {}
 
     def find(self, db: sqlite3.Connection, needle: str) -> list[int]:
         """The rows whose text contains `needle`, in no order; rows of deleted notes may be among them."""
@@ -240,15 +241,11 @@ class FoldedTexts:
         if not is_repeated or _SEPARATOR in needle or self._is_too_large:
             return _scan(db, needle)
         if not self._add_new(db):
-            self._clear()  # the texts of deleted notes may have filled it
+            self._last_row, self._bytes, self._blocks = 0, 0, {}  # the texts of deleted notes may have filled it
             if not self._add_new(db):
                 self._is_too_large = True
                 return _scan(db, needle)
         return [row for block in self._blocks.values() for row in block.find(needle)]
-
-    def _clear(self) -> None:
-        self._last_row = self._bytes = 0
-        self._blocks = {True: _Block(), False: _Block()}
 
     def _add_new(self, db: sqlite3.Connection) -> bool:
         """Add the rows that are new. Returns False when all texts take too many bytes."""
@@ -262,7 +259,7 @@ class FoldedTexts:
                 return False
         for is_ascii, texts in new.items():
             if texts:
-                self._blocks[is_ascii].extend(texts)
+                self._blocks.setdefault(is_ascii, _Block()).extend(texts)
         self._last_row, self._bytes = last, size
         return True
 

@@ -14,7 +14,7 @@ from commonplace.errors import near
 from commonplace.faces.arguments import Arguments
 from commonplace.faces.graph.pages import Form, GraphReply, Paging, relations_data
 from commonplace.faces.reply import Reply
-from commonplace.text.neutral import flat
+from commonplace.text.unicode import flat
 
 if TYPE_CHECKING:
     from commonplace.engine.graph_verbs import Graph

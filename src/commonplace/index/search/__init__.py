@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from itertools import groupby, product
 from string import ascii_lowercase
+from typing import NamedTuple
 
 from commonplace.errors import InvalidInput
 from commonplace.index.filters import predicate, validity_marks
@@ -38,10 +39,9 @@ from commonplace.index.search.words import shortened
 from commonplace.note.links import slug
 from commonplace.note.model import ARCHIVED
 from commonplace.query import Query
-from commonplace.text.neutral import flat, visible
 from commonplace.text.tokens import flatten, is_cjk, stop_words, tokens
 from commonplace.text.tokens import words as informative_words
-from commonplace.text.unicode import sqlite_text
+from commonplace.text.unicode import flat, sqlite_text, visible
 
 _BEST, _NAMED = 20, 10
 """Of the notes that contain all words this many of the best by BM25 are read, and this many that match by name."""
@@ -356,57 +356,47 @@ def format_evidence(hits: Sequence[Hit]) -> str:
     Notes of one folder and day whose address says their title share the line, and each begins with its own name; a
     memory begins with the first 8 characters of its id.
     """
+    lines = {hit.note.row: _note_line(hit.note) for hit in hits}
     groups: dict[tuple[bool, str], list[Hit]] = {}
     for hit in hits:
-        groups.setdefault(_group(hit.note), []).append(hit)
+        groups.setdefault(lines[hit.note.row].group, []).append(hit)
     found = []
     for (_, place), some in groups.items():
         some.sort(key=lambda hit: (hit.note.created, hit.note.permalink, hit.line))
-        notes = {hit.note.row: hit.note for hit in some}
-        if len(notes) == 1 and not _is_memory(some[0].note):
-            found.append(_BELOW.join([_heading(some[0].note), *(hit.passage for hit in some)]))
+        rows = list(dict.fromkeys(hit.note.row for hit in some))
+        line = lines[rows[0]]
+        if len(rows) == 1 and not line.is_memory:
+            found.append(_BELOW.join([line.heading, *(hit.passage for hit in some)]))
             continue
-        lines = [flat(f"({place})")]
-        for row, note in notes.items():
-            lines.append(f"{_name(note)}: " + _BELOW.join(hit.passage for hit in some if hit.note.row == row))
-        found.append("\n".join(lines))
+        parts = [flat(f"({place})")]
+        for row in rows:
+            parts.append(f"{lines[row].name}: " + _BELOW.join(hit.passage for hit in some if hit.note.row == row))
+        found.append("\n".join(parts))
     return "\n\n".join(found)
 
 
-def _heading(note: NoteInfo) -> str:
-    """The line about a note: title, day and address; a title the address says is not repeated."""
-    title = "" if _is_title_in_address(note) else f"{' '.join(note.title[:_TITLE].split())} "
-    return flat(f"{title}({_dated(note, _address(note))})")
+class _NoteLine(NamedTuple):
+    """How evidence speaks of a note. `is_memory`: it is named by its text and its id, as memories are (contract 001,
+    2). Notes of one `group` share a line: day and folder of a note whose name says its title, else day and address.
+    `heading`: the line of a note by itself, where a title the address says is not repeated."""
+
+    is_memory: bool
+    group: tuple[bool, str]
+    name: str
+    heading: str
 
 
-def _group(note: NoteInfo) -> tuple[bool, str]:
-    """Notes for which this is equal share a line: day and folder of a note whose name says its title, else day and
-    address."""
-    address, is_said = _address(note), _is_title_in_address(note)
-    return is_said, _dated(note, address.rpartition("/")[0] if is_said and "/" in address else address)
-
-
-def _name(note: NoteInfo) -> str:
-    return note.id[:_ID] if _is_memory(note) else flat(note.permalink.rpartition("/")[2])
-
-
-def _dated(note: NoteInfo, place: str) -> str:
-    mark = f"{ARCHIVED}, " if note.phase == ARCHIVED else ""
-    return f"{(note.date or note.created)[:10]}, {mark}{place}"
-
-
-def _is_title_in_address(note: NoteInfo) -> bool:
-    return _is_memory(note) or slug(note.title) == note.permalink.rpartition("/")[2]
-
-
-def _is_memory(note: NoteInfo) -> bool:
-    """Whether a note is named by its text and its id, as memories are (contract 001, 2)."""
-    return bool(note.id) and note.permalink.endswith(f"-{note.id[:_ID]}")
-
-
-def _address(note: NoteInfo) -> str:
-    within = note.permalink.startswith(f"{note.project.removeprefix('.')}/")
-    return note.permalink if within else f"{note.project}: {note.permalink}"
+def _note_line(note: NoteInfo) -> _NoteLine:
+    last = note.permalink.rpartition("/")[2]
+    is_memory = bool(note.id) and note.permalink.endswith(f"-{note.id[:_ID]}")
+    is_title_said = is_memory or slug(note.title) == last
+    is_project_said = note.permalink.startswith(f"{note.project.removeprefix('.')}/")
+    address = note.permalink if is_project_said else f"{note.project}: {note.permalink}"
+    day = (note.date or note.created)[:10] + (f", {ARCHIVED}" if note.phase == ARCHIVED else "")
+    place = address.rpartition("/")[0] if is_title_said and "/" in address else address
+    title = "" if is_title_said else f"{' '.join(note.title[:_TITLE].split())} "
+    name = note.id[:_ID] if is_memory else flat(last)
+    return _NoteLine(is_memory, (is_title_said, f"{day}, {place}"), name, flat(f"{title}({day}, {address})"))
 
 
 def _fitting(
@@ -417,17 +407,19 @@ def _fitting(
     notes = infos(db, ranking.rows)
     given: set[int] = set()
     groups: set[tuple[bool, str]] = set()
+    lines: dict[int, _NoteLine] = {}
     seen: list[frozenset[str]] = []
     for row, start, stop, score in ranking.relevant(least):
         text, note = ranking.texts[row], notes[row]
         if skip is not None and skip(note):
             continue
         passage = (f"[{marks[row]}] " if row in marks else "") + text.text[start:stop].strip()
-        head, group = 1, _group(note)
+        line = lines[row] if row in lines else lines.setdefault(row, _note_line(note))
+        head = 1
         if row not in given:
-            name = len(_name(note)) + 3
-            whole = len(group[1]) + 4 + name if _is_memory(note) else len(_heading(note)) + 3
-            head = name if group in groups else whole
+            name = len(line.name) + 3
+            whole = len(line.group[1]) + 4 + name if line.is_memory else len(line.heading) + 3
+            head = name if line.group in groups else whole
         passage = visible(passage).replace("\n", _BELOW)
         head += len(_BELOW) - 1
         if len(passage) + head > space:
@@ -439,7 +431,7 @@ def _fitting(
             continue
         space -= len(passage) + head
         given.add(row)
-        groups.add(group)
+        groups.add(line.group)
         seen.append(words)
-        line = text.front.count("\n") + text.text.count("\n", 0, start) + 1
-        yield Hit(note, passage, round(score, 6), ranking.why(text), line)
+        number = text.front.count("\n") + text.text.count("\n", 0, start) + 1
+        yield Hit(note, passage, round(score, 6), ranking.why(text), number)

@@ -94,7 +94,7 @@ class _WordLookup:
             own = f"{quoted(text)}*"
             rows = self._rows(own)
         if is_mended and not rows and not is_speaker and (spelled := self.context.spellings(text)):
-            own, is_open, share = _match(spelled), False, weights.WEIGHTS.spelled
+            own, is_open, share = " OR ".join(map(quoted, spelled)), False, weights.WEIGHTS.spelled
             rows = self._rows(own)
         held = float(len(rows))
         if held >= MAX_HELD:  # not all were looked at
@@ -425,8 +425,4 @@ def _groups(words: Sequence[Word]) -> dict[int, set[int]]:
 
 
 def _own_match(text: str) -> str:
-    return _match((query_text(text)[0],) if is_cjk(text) else forms(text))
-
-
-def _match(words: Sequence[str]) -> str:
-    return " OR ".join(map(quoted, words))
+    return " OR ".join(map(quoted, (query_text(text)[0],) if is_cjk(text) else forms(text)))

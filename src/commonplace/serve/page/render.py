@@ -20,7 +20,7 @@ from markupsafe import Markup, escape
 from starlette.requests import Request
 
 from commonplace.clock import parse_stamp
-from commonplace.text.neutral import flat, visible
+from commonplace.text.unicode import flat, visible
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

@@ -35,7 +35,7 @@ for each in (HERE, HERE.parent / "src"):
         sys.path.insert(0, str(each))
 
 import haystacks  # noqa: E402
-from commonplace.index.vectors.model_choice import NoModel  # noqa: E402
+from commonplace.index.vectors import NoModel  # noqa: E402
 from crowd import Crowd, crowd  # noqa: E402
 from recall import PROMPT  # noqa: E402
 from retrieval import PAGE, WARM, ByWords, Ours, Place, PlainFts  # noqa: E402

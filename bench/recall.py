@@ -27,7 +27,7 @@ for each in (HERE, HERE.parent / "src"):
 import haystacks  # noqa: E402
 import scorer  # noqa: E402
 from commonplace.index.search import weights  # noqa: E402
-from commonplace.index.vectors.model_choice import NoModel  # noqa: E402
+from commonplace.index.vectors import NoModel  # noqa: E402
 from conversations import CATEGORIES, RULES, Conversation  # noqa: E402
 from retrieval import PIPELINES, Answer, ByWords, Kept, Place, ask, measures, possible  # noqa: E402
 from shelf import Shelf  # noqa: E402

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from commonplace import config
-from commonplace.index.vectors import model_choice
+from commonplace.index.vectors import ModelSettings, identify
 
 if TYPE_CHECKING:
     from commonplace.index.vectors.runtimes import np
@@ -27,10 +27,8 @@ class Shelf:
     def __init__(self) -> None:
         with tempfile.TemporaryDirectory(prefix="commonplace-shelf-") as folder:
             settings = config.load(Path(folder))
-        self.choice = model_choice.ModelSettings(
-            settings.semantic_model, settings.semantic_endpoint, settings.semantic_key
-        )
-        self.name = model_choice.identify(self.choice).name
+        self.choice = ModelSettings(settings.semantic_model, settings.semantic_endpoint, settings.semantic_key)
+        self.name = identify(self.choice).name
         from commonplace.index.vectors import runtimes
 
         self._model = runtimes.open_model(self.choice)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from commonplace.text.neutral import flat
+from commonplace.text.unicode import flat
 from contract.home_kinds import VAULT
 from contract.note_tools import Tools, put, seen
 from contract.tables import tables

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from commonplace.text.neutral import flat
+from commonplace.text.unicode import flat
 from contract.note_tools import put, seen
 from contract.tables import tables
 

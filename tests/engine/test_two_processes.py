@@ -33,8 +33,7 @@ def test_a_note_that_another_process_removes_in_the_middle_of_a_search_disturbs_
                 asked.append(other.delete("notes/cup-1"))
             return real(*arguments)
 
-        module = "search" if verb == "search" else "search.evidence"
-        monkeypatch.setattr(f"commonplace.index.{module}.infos", interrupted)
+        monkeypatch.setattr(searching, "infos", interrupted)
         found = memory.search("tea") if verb == "search" else memory.context_for("green tea")
         assert asked
         assert found if verb == "context_for" else found.total == 3

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from commonplace.index.search.evidence import find_evidence, format_evidence
+from commonplace.index.search import find_evidence, format_evidence
 from index.conftest import Desk
 
 FILLER = "They spoke about the weather and other small matters for a while. " * 22

@@ -7,7 +7,7 @@ from datetime import date
 import pytest
 
 from commonplace.index import search
-from commonplace.index.search.word_forms import forms
+from commonplace.index.search.words import forms
 from commonplace.query import Query
 from index.conftest import Desk
 

@@ -13,7 +13,7 @@ import pytest
 from commonplace import config
 from commonplace.engine import Memory, open_memory
 from commonplace.engine.embedding import Embedding, known_texts
-from commonplace.index.vectors.model_choice import ModelSettings
+from commonplace.index.vectors import ModelSettings
 from commonplace.index.vectors.runtimes import open_model
 from commonplace.jobs import classify
 from commonplace.jobs import lifecycle as ticks

@@ -1,4 +1,4 @@
-"""Text made harmless to show (text/neutral.py)."""
+"""Text made harmless to show (text/unicode.py)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.text.neutral import flat, json_escape, visible
+from commonplace.text.unicode import flat, json_escape, visible
 
 HIDDEN = "\x00\x07\x1b\x7f\x85\x9b\xad\u061c\u200b\u200e\u200f\u2028\u202a\u202e\u2060\u2066\u2069\ufeff\U000e0041"
 

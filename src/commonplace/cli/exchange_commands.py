@@ -25,8 +25,7 @@ from commonplace.config import SOURCES
 from commonplace.errors import CommonplaceError, InvalidInput, near
 from commonplace.query import check_memory, memory_query
 from commonplace.store.files import reason, remove_left
-from commonplace.text.neutral import flat
-from commonplace.text.unicode import one_line
+from commonplace.text.unicode import flat, one_line
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory

@@ -15,7 +15,7 @@ from commonplace.cli.output import Failure, confirmed, table_row
 from commonplace.cli.syntax import Number, Text, Usage, command, flag, option
 from commonplace.clock import to_utc
 from commonplace.errors import NotFound
-from commonplace.text.neutral import flat
+from commonplace.text.unicode import flat
 
 if TYPE_CHECKING:
     from commonplace.store.journal import Change

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from commonplace.cli import output
 from commonplace.cli.output import Failure
-from commonplace.text.neutral import flat
-from commonplace.text.unicode import one_line
+from commonplace.text.unicode import flat, one_line
 
 if TYPE_CHECKING:
     from datetime import datetime, tzinfo

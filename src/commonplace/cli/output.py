@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from unicodedata import combining, east_asian_width
 
 from commonplace.errors import Ambiguous, CommonplaceError, NotFound, ProjectNotFound, ProjectRefused, choices
-from commonplace.text.neutral import flat, json_escape, visible
-from commonplace.text.unicode import one_line
+from commonplace.text.unicode import flat, json_escape, one_line, visible
 
 if TYPE_CHECKING:
     import logging

@@ -15,7 +15,7 @@ from commonplace.cli.memory_commands import minute
 from commonplace.cli.syntax import Usage, command, flag
 from commonplace.note.model import ARCHIVED, CATEGORIES, PHASES
 from commonplace.store.files import lock_owner
-from commonplace.text.neutral import flat
+from commonplace.text.unicode import flat
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory

@@ -20,7 +20,7 @@ from commonplace.note.links import slug
 from commonplace.note.model import CATEGORY_PROJECT, INBOX, TRACE_PROJECT, Draft
 from commonplace.store.base import sha256
 from commonplace.text.gate import redact
-from commonplace.text.neutral import visible
+from commonplace.text.unicode import visible
 
 _REMEMBER = re.compile(
     r"(?:^|(?<=[.!?\n])|(?<=[。！？；]))[^\S\n]*(?:[-*] )?(?:(?:please|also|and|ok|okay|so|hey)[,:]?[^\S\n]+)*"

@@ -25,8 +25,8 @@ from commonplace.note.reminder import CATEGORY as REMINDERS
 from commonplace.note.reminder import Reminder
 from commonplace.query import Query
 from commonplace.store.files import make_private, open_own
-from commonplace.text.neutral import flat, visible
 from commonplace.text.tokens import is_cjk
+from commonplace.text.unicode import flat, visible
 
 START_TOKENS, PROMPT_TOKENS = 1_500, 600
 """At most so many tokens at the start of a session, and for a prompt."""

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator
 
 from commonplace.config import Settings
-from commonplace.index.unopened import indexed
+from commonplace.index.rows import indexed
 from commonplace.note.model import BUILT_IN_PROJECTS
 from commonplace.store.layout import Layout
 from commonplace.text.unicode import one_line

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from commonplace.engine.engine import verb
 from commonplace.engine.transaction import HomeSession
 from commonplace.errors import StorageError
-from commonplace.index.vectors import model_choice
-from commonplace.index.vectors.model_choice import NoModel as NoModel
+from commonplace.index.vectors import ModelSettings, identify
+from commonplace.index.vectors import NoModel as NoModel
 from commonplace.store.files import make_private, reason
 from commonplace.store.layout import Layout
 
@@ -32,8 +32,8 @@ _NEAREST = 60
 """So many of the nearest passages are weighed besides the notes that hold words of the question."""
 
 
-def _choice(settings: Settings) -> model_choice.ModelSettings:
-    return model_choice.ModelSettings(settings.semantic_model, settings.semantic_endpoint, settings.semantic_key)
+def _choice(settings: Settings) -> ModelSettings:
+    return ModelSettings(settings.semantic_model, settings.semantic_endpoint, settings.semantic_key)
 
 
 def known_texts(settings: Settings, texts: tuple[str, ...]) -> KnownTexts | None:
@@ -45,8 +45,8 @@ def known_texts(settings: Settings, texts: tuple[str, ...]) -> KnownTexts | None
 
 
 @lru_cache(maxsize=1)
-def _known_texts(folder: Path, choice: model_choice.ModelSettings, texts: tuple[str, ...]) -> KnownTexts:
-    model_choice.identify(choice)  # without a model, numpy need not be imported
+def _known_texts(folder: Path, choice: ModelSettings, texts: tuple[str, ...]) -> KnownTexts:
+    identify(choice)  # without a model, numpy need not be imported
     from commonplace.index.vectors.nearest import KnownTexts
 
     return KnownTexts(folder, choice, texts)
@@ -69,7 +69,7 @@ class Embedding:
                 settings = engine.settings
                 choice = _choice(settings)
                 try:
-                    model_choice.identify(choice)
+                    identify(choice)
                     from commonplace.index.vectors.nearest import Vectors
 
                     engine.vectors = Vectors(engine.index, engine.layout.vectors, choice)

@@ -23,7 +23,7 @@ from commonplace.engine.upkeep import Upkeep
 from commonplace.engine.writing import scope_of
 from commonplace.errors import CommonplaceError, ConfigError, Conflict, InvalidInput, NotFound, StorageError
 from commonplace.index.rows import NoteInfo
-from commonplace.index.unopened import foreign_rows as foreign_rows
+from commonplace.index.rows import foreign_rows as foreign_rows
 from commonplace.note.markdown import Record
 from commonplace.note.model import MEMORY_PROJECTS
 from commonplace.store.base import File, Values, sha256

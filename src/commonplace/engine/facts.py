@@ -13,8 +13,8 @@ from commonplace.engine.reading import ReadVerbs, Ref
 from commonplace.engine.transaction import Transaction
 from commonplace.engine.writing import editable, id_list, set_keys
 from commonplace.errors import InvalidInput, TimeframeError
+from commonplace.index.filters import valid_span
 from commonplace.index.rows import NoteInfo
-from commonplace.index.validity import span
 from commonplace.note.model import GLOBAL, KV_PROJECT, Draft
 from commonplace.store.change import Step
 
@@ -82,7 +82,7 @@ def supersede(
     file, text = editable(session, after)
     note = session.parse(after.project, after.path, file)
     keys: dict[str, Any] = {"valid_from": written(session, valid_from)} if valid_from else {}
-    start = span(note)[0]
+    start = valid_span(note)[0]
     moment = clock.EPOCH + timedelta(microseconds=start)
     begins = keys.get("valid_from") or (stamp(moment) if start % 86_400_000_000 else moment.date().isoformat())
     ids = [*note.supersedes, before.id]
@@ -107,7 +107,7 @@ def end(
         file, text = editable(session, info)
         note = session.parse(info.project, info.path, file)
         until = begins
-        if not explicit and microseconds(parse_stamp(begins)) <= span(replace(note, valid_until=None))[0]:
+        if not explicit and microseconds(parse_stamp(begins)) <= valid_span(replace(note, valid_until=None))[0]:
             until = stamp(session.clock())
         keys = {"valid_until": until} | ({} if note.own_id else {"id": note.id})
         if note.valid_until is None or note.valid_until > parse_stamp(until):

@@ -26,7 +26,7 @@ from commonplace.store.base import File, sha256
 from commonplace.store.change import Step
 from commonplace.store.files import read_file, reason
 from commonplace.store.layout import PRIVATE
-from commonplace.text.neutral import flat
+from commonplace.text.unicode import flat
 
 VERB = "review"
 KEEP = "k"

@@ -23,7 +23,7 @@ from commonplace.engine.history import HistoryVerbs
 from commonplace.engine.memory_rows import content_of
 from commonplace.engine.transaction import Transaction
 from commonplace.errors import Conflict, Exists, InvalidInput, NotFound, NotText, StorageError
-from commonplace.index.keys import TITLE_CUT
+from commonplace.index.resolve import TITLE_CUT
 from commonplace.index.rows import NoteInfo
 from commonplace.note import entry, frontmatter, links, model
 from commonplace.note.edit import SetKeys

@@ -21,7 +21,7 @@ from commonplace.faces.tool import Prompt, Tool, Toolset
 from commonplace.note.edit import InsertLine, StrReplace
 from commonplace.store.files import NAME_REASONS
 from commonplace.store.path_guard import NAME_BYTES, climbs
-from commonplace.text.neutral import flat
+from commonplace.text.unicode import flat
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from commonplace.errors import CommonplaceError
-from commonplace.text.neutral import flat
+from commonplace.text.unicode import flat
 
 
 @dataclass(slots=True)

@@ -11,8 +11,8 @@ from operator import attrgetter
 from typing import NamedTuple, TypeVar
 
 from commonplace.index.database import Queries, held, snapshot, version
-from commonplace.index.facets import may_see
-from commonplace.index.keys import key
+from commonplace.index.filters import may_see
+from commonplace.index.resolve import key
 from commonplace.note.entity import EntityKey, GraphRelation, folded_name
 from commonplace.note.links import without_suffix
 from commonplace.note.model import GLOBAL, Note

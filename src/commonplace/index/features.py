@@ -67,15 +67,24 @@ def row(note: Note, text: str, project: int) -> tuple[object, ...]:
 def style_of(text: str, source: str | None = None) -> Style:
     """Who says a text, and how. `source` is the speaker where the text names none."""
     body = text.strip()
-    named = _SPEAKER.match(body)
-    speaker = (_first_name(named[1]) if named else None) or _first_name(source or "")
+    speaker = speaker_of(body, source)
     size = max(1, round(word_count(body)))
     if len(body) > SHORT or not body:
         return Style(speaker, size, 0, 0, bool(body))
     asked = sum(map(len, _QUESTION.findall(body))) if "?" in body or "？" in body else 0
-    first_person = min(4, len(_FIRST_PERSON.findall(body)))
     has_time = _time_words().search(body.lower()) is not None
-    return Style(speaker, size, round(100 * asked / len(body)), first_person, has_time)
+    return Style(speaker, size, round(100 * asked / len(body)), first_person(body), has_time)
+
+
+def speaker_of(text: str, source: str | None = None) -> str | None:
+    """Who says a text that begins without blanks; `source`, where it names nobody."""
+    named = _SPEAKER.match(text)
+    return (_first_name(named[1]) if named else None) or _first_name(source or "")
+
+
+def first_person(text: str) -> int:
+    """How many pronouns of the first person a short text has, up to 4; 0 of a longer one."""
+    return 0 if len(text.strip()) > SHORT else min(4, len(_FIRST_PERSON.findall(text)))
 
 
 def conversation_id(project: int, path: str, day: str) -> int:

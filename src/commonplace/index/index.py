@@ -131,18 +131,18 @@ class Index(Database):
         skip: Callable[[NoteInfo], bool] | None = None, least: float = 0.0,
     ) -> list[Hit]:  # fmt: skip
         """The passages that best answer `question`, best first, at most `max_chars` characters as text."""
-        from commonplace.index.search import evidence
+        from commonplace.index import search
 
-        return evidence.find_evidence(self.connection, question, viewer=viewer, max_chars=max_chars, projects=projects,
+        return search.find_evidence(self.connection, question, viewer=viewer, max_chars=max_chars, projects=projects,
                                       today=today, near=near, filters=filters, skip=skip,
                                       least=least)  # fmt: skip
 
     @staticmethod
     def evidence_text(hits: Sequence[Hit]) -> str:
         """Evidence as text, each note's passages under one line with its title, day and address."""
-        from commonplace.index.search import evidence
+        from commonplace.index import search
 
-        return evidence.format_evidence(hits)
+        return search.format_evidence(hits)
 
     def smart(self, text: str, query: Query, *, viewer: str | None, top: int = 10) -> SmartResult:
         """Memories by how often they hold the words of `text` (contract 001, 14); `top` 0 = all."""

@@ -12,9 +12,8 @@ from typing import NamedTuple
 
 from commonplace.clock import microseconds
 from commonplace.index.database import Queries
-from commonplace.index.facets import may_see
-from commonplace.index.keys import first_line_of, keys_of, keys_of_links
-from commonplace.index.resolve import RESOLVED, LinkTarget, Resolver
+from commonplace.index.filters import may_see
+from commonplace.index.resolve import RESOLVED, LinkTarget, Resolver, first_line_of, keys_of, keys_of_links
 from commonplace.index.rows import Edge, NoteInfo, Reached, in_order, infos, text_of
 from commonplace.note.model import MEMORY_PROJECTS
 from commonplace.text.unicode import sqlite_text

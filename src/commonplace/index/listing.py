@@ -1,27 +1,29 @@
-"""Lists of notes by filter, without a text to rank by; and which notes contain a piece of text, case folded.
-
-`metadata_filters` (contract 000b, 7) compare values of the header by kind: numbers and dates by value, everything else
-as text; of a list one element is enough.
-"""
+"""Lists of notes by filter, without a text to rank by; and which notes contain a piece of text, case folded."""
 
 from __future__ import annotations
 
 import json
-import math
 import re
 import sqlite3
-import sys
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterator, Sequence
+from datetime import datetime
 from itertools import accumulate
-from typing import Any
 
 from commonplace.clock import microseconds
 from commonplace.errors import InvalidInput
-from commonplace.index import validity
+from commonplace.index import filters
 from commonplace.index.database import held, in_snapshot
-from commonplace.index.facets import counted, expression, passes, project_ids, projects_of, wanted
+from commonplace.index.filters import (
+    UNDERSTOOD,
+    counted,
+    expression,
+    passes,
+    predicate,
+    project_ids,
+    projects_of,
+    wanted,
+)
 from commonplace.index.rows import NoteInfo, header_of, in_order
 from commonplace.note.links import check_length, lead, slug
 from commonplace.note.model import ARCHIVE_PROJECT, TRACE_PROJECT
@@ -36,21 +38,6 @@ _ORDERS = {
 _THESE = "select value from json_each(?)"
 _FEW = 5_000
 """Up to so many notes are fetched by their facets and sorted; more are walked in order."""
-
-_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}.*)?")
-_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
-    "$gt": lambda have, limit: have > limit,
-    "$gte": lambda have, limit: have >= limit,
-    "$lt": lambda have, limit: have < limit,
-    "$lte": lambda have, limit: have <= limit,
-}
-_OPERATORS = "$in, $gt, $gte, $lt, $lte, $between"
-
-UNDERSTOOD = ("type", "title", "permalink", "scope", "source", "category", "phase", "tags")
-"""Keys whose meaning the index knows, wherever it comes from."""
-
-Test = Callable[[Any], bool]
 
 MAX_BYTES = 16_000_000
 """Larger indexes (some 40,000 memories of 50 words) are scanned by SQLite instead of cached."""
@@ -92,8 +79,8 @@ def listing(
             conditions.append("n.scope in ('global', ?)")
             values.append(f"agent:{viewer}")
     if moment := query.as_of or query.valid_at:
-        over = validity.invalid(validity.limited(db), moment)
-        conditions += filter(None, [validity.excluded(over, "n.row")])
+        over = filters.invalid_at(filters.valid_spans(db), moment)
+        conditions += filter(None, [filters.excluded(over, "n.row")])
         known, is_since = (None, False) if over else (known, is_since)
     if query.contains:
         facets = ""
@@ -168,8 +155,8 @@ def columns(query: Query) -> tuple[list[str], list[object]]:
     conditions: list[str] = [condition for condition, _ in given]
     values: list[object] = [value for _, value in given]
     if query.as_of is not None:
-        conditions.append(validity.HAS_BEGUN)
-        values += validity.times(query.as_of)
+        conditions.append(filters.HAS_BEGUN)
+        values += filters.moment_values(query.as_of)
     return conditions, values
 
 
@@ -235,98 +222,6 @@ def _matching_rows(db: sqlite3.Connection, address: str, viewer: str | None, nam
     return [row for *_, row in sorted(found)]
 
 
-def predicate(filters: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], bool]:
-    """A test for the values of a note: its header, with the UNDERSTOOD keys as they are understood.
-
-    Raises InvalidInput for a filter nobody can read.
-    """
-    if not isinstance(filters, Mapping):
-        raise _broken(f"must be an object, got {type(filters).__name__}")
-    tests = [(str(name), _test(str(name), wanted)) for name, wanted in filters.items()]
-    return lambda values: all(any(map(test, _named(values, name))) for name, test in tests)
-
-
-def _named(values: Mapping[str, Any], name: str) -> list[Any]:
-    """What stands under a dotted name: each value, and each element of a list."""
-    found = [values[name]] if name in values else _dotted(values, name.split("."))
-    return [element for value in found for element in ((value, *value) if isinstance(value, list) else (value,))]
-
-
-def _dotted(value: Any, names: list[str]) -> list[Any]:
-    if not names:
-        return [value]
-    if isinstance(value, list):
-        return [found for element in value for found in _dotted(element, names)]
-    if isinstance(value, Mapping) and names[0] in value:
-        return _dotted(value[names[0]], names[1:])
-    return []
-
-
-def _test(name: str, wanted: Any) -> Test:
-    if isinstance(wanted, Mapping):
-        if not wanted:
-            raise _broken(f'has an empty condition for "{name}"')
-        tests = [_operator(name, str(operator), limit) for operator, limit in wanted.items()]
-        return lambda have: all(test(have) for test in tests)
-    if isinstance(wanted, list | tuple):
-        every = [_test(name, one) for one in wanted]
-        return lambda have: isinstance(have, list) and all(any(map(test, have)) for test in every)
-    typed = _typed(wanted)
-    return lambda have: not isinstance(have, list) and (type(it := _typed(have)), it) == (type(typed), typed)
-
-
-def _operator(name: str, operator: str, limit: Any) -> Test:
-    if operator == "$in":
-        if not isinstance(limit, list | tuple):
-            raise _broken(f'takes a list for $in of "{name}"')
-        tests = [_test(name, one) for one in limit]
-        return lambda have: any(test(have) for test in tests)
-    if operator == "$between":
-        if not isinstance(limit, list | tuple) or len(limit) != 2:
-            raise _broken(f'takes a list of two values for $between of "{name}"')
-        low, high = _bound(name, operator, limit[0]), _bound(name, operator, limit[1])
-        return lambda have: _ordered(have, low, _COMPARE["$gte"]) and _ordered(have, high, _COMPARE["$lte"])
-    if operator not in _COMPARE:
-        raise _broken(f'knows no "{operator}" (for "{name}")')
-    bound, compare = _bound(name, operator, limit), _COMPARE[operator]
-    return lambda have: _ordered(have, bound, compare)
-
-
-def _bound(name: str, operator: str, limit: Any) -> Any:
-    if limit is None or isinstance(limit, bool | list | tuple | Mapping):
-        raise _broken(f'takes a number, a date or a text for {operator} of "{name}"')
-    return _typed(limit)
-
-
-def _typed(value: Any) -> Any:
-    """A number or a moment where the value is one, true, false and null as they are, else text."""
-    if value is None or isinstance(value, bool | list | Mapping):
-        return value
-    if isinstance(value, int | float):
-        is_huge = isinstance(value, int) and abs(value) > sys.float_info.max
-        return math.copysign(math.inf, value) if is_huge else float(value)
-    text = str(value).strip()
-    if _NUMBER.fullmatch(text):
-        return float(text)
-    if _DATE.fullmatch(text):
-        try:
-            moment = datetime.fromisoformat(text)
-        except ValueError:
-            return text
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
-    return {"true": True, "false": False}.get(text, text)
-
-
-def _ordered(have: Any, bound: Any, compare: Callable[[Any, Any], bool]) -> bool:
-    typed = _typed(have)
-    return type(typed) is type(bound) and not isinstance(typed, bool | list | Mapping) and compare(typed, bound)
-
-
-def _broken(what: str) -> InvalidInput:
-    examples = '{"status": "draft"} or {"priority": {"$gte": 2}}'
-    return InvalidInput(f"Parameter `metadata_filters` {what}. Use e.g. {examples}; operators: {_OPERATORS}.")
-
-
 class FoldedTexts:
     """A cache of all folded texts of an index, one per connection (`database.held`), filled by the second search.
 
@@ -336,7 +231,8 @@ class FoldedTexts:
 
     def __init__(self) -> None:
         self._is_used = self._is_too_large = False
-        self._clear()
+        self._last_row = self._bytes = 0
+        self._blocks: dict[bool, _Block] = {}
 
     def find(self, db: sqlite3.Connection, needle: str) -> list[int]:
         """The rows whose text contains `needle`, in no order; rows of deleted notes may be among them."""
@@ -345,15 +241,11 @@ class FoldedTexts:
         if not is_repeated or _SEPARATOR in needle or self._is_too_large:
             return _scan(db, needle)
         if not self._add_new(db):
-            self._clear()  # the texts of deleted notes may have filled it
+            self._last_row, self._bytes, self._blocks = 0, 0, {}  # the texts of deleted notes may have filled it
             if not self._add_new(db):
                 self._is_too_large = True
                 return _scan(db, needle)
         return [row for block in self._blocks.values() for row in block.find(needle)]
-
-    def _clear(self) -> None:
-        self._last_row = self._bytes = 0
-        self._blocks = {True: _Block(), False: _Block()}
 
     def _add_new(self, db: sqlite3.Connection) -> bool:
         """Add the rows that are new. Returns False when all texts take too many bytes."""
@@ -367,7 +259,7 @@ class FoldedTexts:
                 return False
         for is_ascii, texts in new.items():
             if texts:
-                self._blocks[is_ascii].extend(texts)
+                self._blocks.setdefault(is_ascii, _Block()).extend(texts)
         self._last_row, self._bytes = last, size
         return True
 

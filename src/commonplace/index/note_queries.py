@@ -18,12 +18,12 @@ from itertools import chain, groupby
 from typing import NamedTuple
 
 from commonplace.clock import EPOCH, microseconds, to_utc
-from commonplace.index import validity
+from commonplace.index import filters
 from commonplace.index.database import Queries, reads
-from commonplace.index.facets import PINNED, any_of, may_see, project_ids
-from commonplace.index.keys import key as fold_key
+from commonplace.index.filters import PINNED, any_of, may_see, project_ids
 from commonplace.index.listing import listing, matching
 from commonplace.index.resolve import find, find_id
+from commonplace.index.resolve import key as fold_key
 from commonplace.index.rows import PACKED, NoteInfo, get, in_order, infos, observations, text_of
 from commonplace.note.model import ARCHIVE_PROJECT, KV_PROJECT, MEMORY_PROJECTS
 from commonplace.store.base import Stamp
@@ -79,12 +79,12 @@ class NoteQueries(Queries):
     find, find_id = reads(find), reads(find_id)
 
     def validity_marks(self, infos: Iterable[NoteInfo], viewer: str | None) -> dict[int, str]:
-        """By row, what is to be said of notes that are not valid all the time: `validity.marks`."""
-        return validity.marks(self._db, [info.row for info in infos], viewer)
+        """By row, what is to be said of notes that are not valid all the time: `filters.validity_marks`."""
+        return filters.validity_marks(self._db, [info.row for info in infos], viewer)
 
     def successors(self, identity: str) -> list[NoteInfo]:
         """The notes whose header says that they supersede the note of this id."""
-        return self._select(f"select s.note from {validity.SUPERSEDES} where s.id = ?", (identity,))
+        return self._select(f"select s.note from {filters.SUPERSEDES} where s.id = ?", (identity,))
 
     def stamps(self, project: str, folder: str = "") -> dict[str, bytes]:
         """Path → `PACKED` stamp of every note of a project, or of one folder of it, that the index knows, expired
@@ -347,7 +347,7 @@ class NoteQueries(Queries):
             f" where {_SHOWN} group by 1"
         )
         found = {name: Section(name, total, inbox) for name, total, inbox in counted}
-        over = validity.excluded(validity.invalid(validity.limited(self._db), moment), "n.row")
+        over = filters.excluded(filters.invalid_at(filters.valid_spans(self._db), moment), "n.row")
         invalid = f" and {over}" if over else ""
         pinned = self._db.execute("select rowid from name_fts where name_fts match ?", (any_of(PINNED, ["true"]),))
         ranked = self._db.execute(

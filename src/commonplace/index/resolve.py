@@ -1,7 +1,8 @@
 """Where a link leads, and which note an identifier names (contracts 000b, 3.4 and 4.2; 001, 1).
 
 Nothing resolved is stored, so nothing can be stale: a link finds its note as soon as that is
-indexed, and loses it when it goes.
+indexed, and loses it when it goes. Stored are folded keys of names and of links: where two are equal, the steps of
+contract 000b, 3.4 decide.
 """
 
 from __future__ import annotations
@@ -15,15 +16,18 @@ from typing import NamedTuple
 
 from commonplace.errors import Ambiguous, NotFound
 from commonplace.index.database import in_snapshot
-from commonplace.index.facets import may_see, quoted
-from commonplace.index.keys import TITLE_CUT, first_line_of, key, root_path
+from commonplace.index.filters import may_see, quoted
 from commonplace.index.rows import NoteInfo, in_order, infos
-from commonplace.note.links import fold_title, lead, parse_address, slug
+from commonplace.note.links import fold, fold_title, lead, parse_address, slug
 from commonplace.note.model import ARCHIVE_PROJECT, CATEGORY_PROJECT, MEMORY_PROJECTS
 from commonplace.text.tokens import fts_text, words
 from commonplace.text.unicode import sqlite_text
 
 RESOLVED, UNWRITTEN, AMBIGUOUS = "resolved", "unwritten", "ambiguous"
+
+KEY_LENGTH = 48
+TITLE_CUT = 100
+"""Titles of memories are compared up to here (contract 001, 4)."""
 
 _LAST = "\U0010ffff"
 _SUGGESTIONS = 5
@@ -39,6 +43,51 @@ _CANDIDATE = (
     f" case when p.name in {MEMORY_PROJECTS} then"
     " (select substr(t.text, 1, 400) from text t where t.row = n.row) end"
 )
+
+
+def key(name: str) -> str:
+    """The key of one name; names without a letter or digit keep their signs, marked by `=`."""
+    return fold(name)[:KEY_LENGTH] or "=" + fold_title(name)[:KEY_LENGTH]
+
+
+def keys_of(project: str, path: str, permalink: str, titles: Iterable[str], first_line: str | None) -> set[str]:
+    """The keys a note is kept under, without its id and without the project in front: permalink,
+    path, file name, titles, and the first line of a memory."""
+    stem = posixpath.splitext(path)[0]
+    names = {permalink.removeprefix(f"{lead(project)}/"), stem, path, posixpath.basename(stem), *titles}
+    if first_line is not None:
+        names.update((first_line, first_line.lstrip("#").strip()))
+    if project in MEMORY_PROJECTS:
+        names.update([name[:TITLE_CUT] for name in names])
+    return {key(name) for name in names}
+
+
+def keys_of_links(project: str, path: str, permalink: str, id: str) -> set[str]:
+    """Further keys that links to the note may have: its id, permalink and path with the project in front."""
+    prefixes = {project, lead(project)}
+    names = {f"{prefix}/{name}" for prefix in prefixes for name in (permalink, posixpath.splitext(path)[0])}
+    return {key(name) for name in (id, permalink, *names)}
+
+
+def first_line_of(project: str, content: str) -> str | None:
+    """The first line with text of a memory, by which links may name it; None for other notes."""
+    if project not in MEMORY_PROJECTS:
+        return None
+    return content.lstrip().split("\n", 1)[0].strip()[:TITLE_CUT]
+
+
+def root_path(target: str, folder: str) -> str | None:
+    """A target as a path from the project's root; None when `./` or `../` leads out of it."""
+    if not target.startswith(("./", "../")):
+        return target.lstrip("/")
+    path = posixpath.normpath(posixpath.join(folder, target))
+    return None if path.startswith("..") or path == "." else path
+
+
+def link_key(target: str, path: str) -> str | None:
+    """The key a link in the note at `path` is kept under; None for one that leads nowhere."""
+    reached = root_path(target, posixpath.dirname(path)) if target.startswith(("./", "../")) else target
+    return None if reached is None else key(reached)
 
 
 class Candidate(NamedTuple):

@@ -18,11 +18,11 @@ from operator import add
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.clock import microseconds
-from commonplace.index import entity_queries, features, validity
-from commonplace.index.facets import facet_text, project_ids
+from commonplace.index import entity_queries, features, filters
 from commonplace.index.features import STEMMED
-from commonplace.index.keys import first_line_of, key, keys_of, link_key
+from commonplace.index.filters import facet_text, project_ids
 from commonplace.index.listing import folds_to_ascii
+from commonplace.index.resolve import first_line_of, key, keys_of, link_key
 from commonplace.index.rows import FIRST_PASSAGE
 from commonplace.note.links import lead
 from commonplace.note.model import GLOBAL, Note, Provenance, Relation
@@ -252,7 +252,7 @@ def prepare(note: Note, stamp: Stamp, project: int, permalink: str | None = None
         microseconds(note.created), microseconds(note.changed), _moment(note.updated), note.date, note.phase,
         note.category, note.scope, note.source, _moment(note.expires), note.access_count, note.version, note.locked,
         _list(note.tags), aliases, _list(note.links), _list(warnings),
-        *validity.span(note), _list(note.suspicious), _provenance(note.provenance),
+        *filters.valid_span(note), _list(note.suspicious), _provenance(note.provenance),
     )  # fmt: skip
     headings = "\n".join([heading.text for heading in note.headings])
     tags = [*note.tags]

@@ -24,7 +24,7 @@ _BLANKED = bytes(code if code > 127 or chr(code).isalnum() else 32 for code in r
 _BLANK = re.compile(r"\s")
 _FULL_WIDTH = re.compile("[\uff10-\uff19\uff21-\uff3a\uff41-\uff5a]+")
 _TO_ASCII = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
-# Private-use characters mark facets (facets.py); variation selectors would part a run.
+# Private-use characters mark facets (index/filters.py); variation selectors would part a run.
 _DROPPED = re.compile("[\ue000-\uf8ff\U000f0000-\U0010fffd\ufe00-\ufe0f\U000e0100-\U000e01ef]+")
 
 

@@ -27,8 +27,7 @@ from commonplace.note.links import file_name, permalink_for
 from commonplace.note.markdown import Record, compose_note
 from commonplace.store.base import File
 from commonplace.store.files import reason
-from commonplace.text.neutral import flat
-from commonplace.text.unicode import is_valid_unicode
+from commonplace.text.unicode import flat, is_valid_unicode
 from commonplace.transfer.moving import IMPORT, UPDATE, MoveAction, MovePlan, WrongStore, read_bytes
 
 _CATEGORIES = {

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from commonplace.index.vectors import model_choice
-from commonplace.index.vectors.model_choice import ModelSettings, NoModel, identify, is_readable, scripts
+from commonplace.index import vectors
+from commonplace.index.vectors import ModelSettings, NoModel, identify, is_readable, scripts
 from commonplace.index.vectors.runtimes import Bert, open_folder, open_model, read_safetensors
 from commonplace.llm import NoAnswer
 from contract.language_model import language_model
@@ -43,7 +43,7 @@ def test_vectors_are_those_of_the_architecture(tmp_path: Path, first_token: bool
 
 
 def test_the_vectors_of_the_installed_model_are_those_of_the_architecture() -> None:
-    if find_spec(model_choice.PACKAGE) is None:
+    if find_spec(vectors.PACKAGE) is None:
         pytest.skip("the weights of all-MiniLM-L6-v2 are not installed (make semantic)")
     identity = identify(ModelSettings())
     assert identity.folder is not None
@@ -170,7 +170,7 @@ def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: Any) -> None:
     with pytest.raises(NoModel, match=r"needs semantic\.model"):
         identify(ModelSettings(endpoint="http://localhost/v1"))
     folder = tiny.make(tmp_path / "m")
-    monkeypatch.setattr(model_choice, "find_spec", lambda name: None)
+    monkeypatch.setattr(vectors, "find_spec", lambda name: None)
     with pytest.raises(NoModel, match=r"needs numpy and tokenizers\. .*commonplace\[semantic\]"):
         identify(ModelSettings(str(folder)))
     with pytest.raises(NoModel, match=r"needs numpy and fastembed\. Install it: pip install fastembed"):
@@ -180,7 +180,7 @@ def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: Any) -> None:
 
 
 def test_the_package_of_weights_is_found_by_itself(tmp_path: Path, monkeypatch: Any) -> None:
-    package = tmp_path / "site" / model_choice.PACKAGE
+    package = tmp_path / "site" / vectors.PACKAGE
     tiny.make(package / "model")
     (package / "__init__.py").write_text("raise AssertionError('it is not imported')")
     monkeypatch.syspath_prepend(str(package.parent))
@@ -219,7 +219,7 @@ def library(monkeypatch: Any, name: str, **contents: Any) -> None:
     module = ModuleType(name)
     vars(module).update(contents)
     monkeypatch.setitem(sys.modules, name, module)
-    monkeypatch.setattr(model_choice, "find_spec", lambda asked: module)
+    monkeypatch.setattr(vectors, "find_spec", lambda asked: module)
 
 
 def test_sentence_transformers_and_fastembed_run_what_is_on_this_machine(monkeypatch: Any) -> None:

@@ -25,7 +25,7 @@ from commonplace.errors import InvalidInput, near
 from commonplace.faces.arguments import Arguments
 from commonplace.faces.reply import Reply
 from commonplace.note.entity import Entity, EntityKey, GraphRelation
-from commonplace.text.neutral import flat
+from commonplace.text.unicode import flat
 
 WARNINGS = "commonplace/warnings"
 _SHOWN, _GUESSED, _SEARCHED = 10, 3, 5000

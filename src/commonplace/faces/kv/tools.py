@@ -13,7 +13,7 @@ from commonplace.errors import CommonplaceError, ProjectOutOfReach
 from commonplace.faces.arguments import Arguments, has_surrogate
 from commonplace.faces.reply import Reply
 from commonplace.note.entry import DEFAULT_NAMESPACE, milliseconds, seconds
-from commonplace.text.neutral import flat
+from commonplace.text.unicode import flat
 
 LIMIT = 25_000
 """Characters of a reply at most."""

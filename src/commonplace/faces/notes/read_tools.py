@@ -19,7 +19,7 @@ from commonplace.index.rows import Edge, Hit, NoteInfo, Reached
 from commonplace.note.frontmatter import split
 from commonplace.note.model import ARCHIVED, Note, Observation
 from commonplace.query import Query, parse
-from commonplace.text.neutral import flat
+from commonplace.text.unicode import flat
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory

@@ -21,7 +21,7 @@ from commonplace.index.rows import Hits, NoteInfo
 from commonplace.note.frontmatter import split
 from commonplace.note.model import Note
 from commonplace.query import parse
-from commonplace.text.neutral import flat
+from commonplace.text.unicode import flat
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory

@@ -13,7 +13,7 @@ from commonplace.faces.reply import Reply, refused
 from commonplace.note import edit as edits
 from commonplace.note.model import CATEGORIES, Draft, Note
 from commonplace.query import Query
-from commonplace.text.neutral import flat
+from commonplace.text.unicode import flat
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory

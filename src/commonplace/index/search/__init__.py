@@ -1,7 +1,8 @@
-"""Full-text search (contract 000b, 6) and smart search (contract 001, 14) over the index.
+"""Full-text search (contract 000b, 6), smart search (contract 001, 14), and the best evidence for a question: chunks,
+not whole notes, until the space is used up.
 
-`parse` reads the query, `ranking` scores notes by features, `chunks` reads the best of them, `snippets` cuts what is
-shown, `evidence` collects passages, `queries` has the SQL, `weights` the weights, `word_forms` the word forms.
+`parse` reads the query, `ranking` scores notes by features, `chunks` reads the best of them, `words` knows the forms
+of words and cuts what is shown, `queries` has the SQL, `weights` the weights.
 """
 
 from __future__ import annotations
@@ -9,14 +10,15 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from itertools import groupby, product
 from string import ascii_lowercase
+from typing import NamedTuple
 
 from commonplace.errors import InvalidInput
-from commonplace.index import validity
-from commonplace.index.listing import listing, matching, predicate
+from commonplace.index.filters import predicate, validity_marks
+from commonplace.index.listing import listing, matching
 from commonplace.index.rows import (
     Hit,
     Hits,
@@ -32,12 +34,14 @@ from commonplace.index.search import parse
 from commonplace.index.search.chunks import READ, READ_LONG, ChunkReading
 from commonplace.index.search.queries import MAX_RANKED, SearchContext, counted_to, search_context
 from commonplace.index.search.ranking import Nearness, Ranking
-from commonplace.index.search.snippets import shortened
 from commonplace.index.search.weights import WEIGHTS
+from commonplace.index.search.words import shortened
+from commonplace.note.links import slug
+from commonplace.note.model import ARCHIVED
 from commonplace.query import Query
-from commonplace.text.tokens import is_cjk, stop_words
+from commonplace.text.tokens import flatten, is_cjk, stop_words, tokens
 from commonplace.text.tokens import words as informative_words
-from commonplace.text.unicode import sqlite_text
+from commonplace.text.unicode import flat, sqlite_text, visible
 
 _BEST, _NAMED = 20, 10
 """Of the notes that contain all words this many of the best by BM25 are read, and this many that match by name."""
@@ -52,6 +56,9 @@ _HAN = re.compile(
 _COUNT_SCORES = (0.0, 1.0, 1.5, 2.0, 2.0, 3.0)
 """What a token adds that occurs so many times in a memory; five or more times count as five."""
 _TAG_SCORE = 1.0
+_MAX_NOTES = 60
+_TITLE, _ID = 60, 8
+_BELOW = "\n  "
 
 
 def search(
@@ -84,7 +91,7 @@ def search(
 def _marked(db: sqlite3.Connection, found: Hits, query: Query, viewer: str | None) -> Hits:
     """The hits, with those that are over or superseded saying so, unless another time was asked about in the `why`
     alone: it was right then."""
-    marks = validity.marks(db, [hit.note.row for hit in found], viewer)
+    marks = validity_marks(db, [hit.note.row for hit in found], viewer)
     for hit in found if marks else ():
         if mark := marks.get(hit.note.row):
             hit.why.append(mark)
@@ -314,3 +321,117 @@ def _by_permalink(db: sqlite3.Connection, query: Query, viewer: str | None, limi
         rows = {note.row for note in passed}
         notes = [note for note in notes if note.row in rows]
     return Hits(_plain_hits(db, notes[offset : offset + limit], query), len(notes))
+
+
+def find_evidence(
+    db: sqlite3.Connection, question: str, *, viewer: str | None, max_chars: int = 8_000,
+    projects: Sequence[str] | None = None, today: date | None = None, near: Nearness | None = None,
+    filters: Query = Query(), skip: Callable[[NoteInfo], bool] | None = None, least: float = 0.0,
+) -> list[Hit]:  # fmt: skip
+    """The chunks that best answer `question`, best first, at most `max_chars` characters as `format_evidence` writes
+    them.
+
+    A hit is one turn, one list item or one passage of about 200 words, cut from the note's text; a note may give
+    several, and what repeats an earlier one is left out. `today` is what "last week" in the question counts from;
+    `near` as for `Ranking`; notes for which `skip` is true are left out, and chunks less relevant
+    than `least` (`Ranking.relevance`). What is not valid at `filters.valid_at` is left
+    out unless nothing else answers; it is marked.
+    """
+    query = filters.replace(text=sqlite_text(question), projects=None if projects is None else tuple(projects))
+    with search_context(db, query, viewer) as context:
+        ranking = Ranking(context, query.text, today, near)
+        marks = validity_marks(db, ranking.features, viewer) if context.spans and query.as_of is None else {}
+        found = list(_fitting(db, ChunkReading(ranking, _MAX_NOTES, every=True), max_chars, marks, skip, least))
+        if found or not context.invalid or query.as_of is not None:
+            return found
+    return find_evidence(db, question, viewer=viewer, max_chars=max_chars, projects=projects, today=today, near=near,
+                         filters=filters.replace(valid_at=None), skip=skip, least=least)  # fmt: skip
+
+
+def format_evidence(hits: Sequence[Hit]) -> str:
+    """Evidence as text: under one line with title, day and address the passages of a note, in its order.
+
+    The lines of passages are indented by two blanks, so that none can pass for a line about a note.
+
+    Notes of one folder and day whose address says their title share the line, and each begins with its own name; a
+    memory begins with the first 8 characters of its id.
+    """
+    lines = {hit.note.row: _note_line(hit.note) for hit in hits}
+    groups: dict[tuple[bool, str], list[Hit]] = {}
+    for hit in hits:
+        groups.setdefault(lines[hit.note.row].group, []).append(hit)
+    found = []
+    for (_, place), some in groups.items():
+        some.sort(key=lambda hit: (hit.note.created, hit.note.permalink, hit.line))
+        rows = list(dict.fromkeys(hit.note.row for hit in some))
+        line = lines[rows[0]]
+        if len(rows) == 1 and not line.is_memory:
+            found.append(_BELOW.join([line.heading, *(hit.passage for hit in some)]))
+            continue
+        parts = [flat(f"({place})")]
+        for row in rows:
+            parts.append(f"{lines[row].name}: " + _BELOW.join(hit.passage for hit in some if hit.note.row == row))
+        found.append("\n".join(parts))
+    return "\n\n".join(found)
+
+
+class _NoteLine(NamedTuple):
+    """How evidence speaks of a note. `is_memory`: it is named by its text and its id, as memories are (contract 001,
+    2). Notes of one `group` share a line: day and folder of a note whose name says its title, else day and address.
+    `heading`: the line of a note by itself, where a title the address says is not repeated."""
+
+    is_memory: bool
+    group: tuple[bool, str]
+    name: str
+    heading: str
+
+
+def _note_line(note: NoteInfo) -> _NoteLine:
+    last = note.permalink.rpartition("/")[2]
+    is_memory = bool(note.id) and note.permalink.endswith(f"-{note.id[:_ID]}")
+    is_title_said = is_memory or slug(note.title) == last
+    is_project_said = note.permalink.startswith(f"{note.project.removeprefix('.')}/")
+    address = note.permalink if is_project_said else f"{note.project}: {note.permalink}"
+    day = (note.date or note.created)[:10] + (f", {ARCHIVED}" if note.phase == ARCHIVED else "")
+    place = address.rpartition("/")[0] if is_title_said and "/" in address else address
+    title = "" if is_title_said else f"{' '.join(note.title[:_TITLE].split())} "
+    name = note.id[:_ID] if is_memory else flat(last)
+    return _NoteLine(is_memory, (is_title_said, f"{day}, {place}"), name, flat(f"{title}({day}, {address})"))
+
+
+def _fitting(
+    db: sqlite3.Connection, ranking: ChunkReading, space: int, marks: Mapping[int, str],
+    skip: Callable[[NoteInfo], bool] | None, least: float,
+) -> Iterator[Hit]:  # fmt: skip
+    """The best chunks that fit into `space` characters together with the lines about their notes."""
+    notes = infos(db, ranking.rows)
+    given: set[int] = set()
+    groups: set[tuple[bool, str]] = set()
+    lines: dict[int, _NoteLine] = {}
+    seen: list[frozenset[str]] = []
+    for row, start, stop, score in ranking.relevant(least):
+        text, note = ranking.texts[row], notes[row]
+        if skip is not None and skip(note):
+            continue
+        passage = (f"[{marks[row]}] " if row in marks else "") + text.text[start:stop].strip()
+        line = lines[row] if row in lines else lines.setdefault(row, _note_line(note))
+        head = 1
+        if row not in given:
+            name = len(line.name) + 3
+            whole = len(line.group[1]) + 4 + name if line.is_memory else len(line.heading) + 3
+            head = name if line.group in groups else whole
+        passage = visible(passage).replace("\n", _BELOW)
+        head += len(_BELOW) - 1
+        if len(passage) + head > space:
+            if given or head >= space:
+                continue
+            passage = passage[: space - head].rstrip()
+        words = frozenset(tokens(flatten(passage)))
+        if not passage or any(not words - other - stop_words() for other in seen):
+            continue
+        space -= len(passage) + head
+        given.add(row)
+        groups.add(line.group)
+        seen.append(words)
+        number = text.front.count("\n") + text.text.count("\n", 0, start) + 1
+        yield Hit(note, passage, round(score, 6), ranking.why(text), number)

@@ -14,24 +14,20 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, reduce
 from heapq import nlargest
-from itertools import pairwise
 from operator import or_
 
-from commonplace.index.features import SHORT, style_of, turns_or_passages
-from commonplace.index.keys import key
-from commonplace.index.search import parse
+from commonplace.index.features import SHORT, first_person, speaker_of, style_of, turns_or_passages
+from commonplace.index.resolve import key
 from commonplace.index.search.queries import NoteText
-from commonplace.index.search.ranking import Ranking, TermScorer, Word
-from commonplace.index.search.snippets import SNIPPET, Place, nearness, shortened, snippet
-from commonplace.index.search.word_forms import forms, root, stem
+from commonplace.index.search.ranking import Ranking, TermScorer
+from commonplace.index.search.words import SNIPPET, Place, Word, WordFinder, nearness, shortened, shown_terms, snippet
 from commonplace.note.model import ARCHIVE_PROJECT, ARCHIVED
-from commonplace.text.tokens import IN_WORD, flatten, is_cjk, one_word, word_count
+from commonplace.text.tokens import flatten, word_count
 
 READ, READ_LONG = 40, 20
 """This many of the best notes are read, and this many long ones that come after them."""
 
 _MAX_CHARACTERS, _MAX_PER_NOTE = 250_000, 40_000
-_MIN_ROOT = 4
 _READ_CLOSELY, _READ_NEAR = 60, 20
 """Of the best chunks so many are looked at word by word, and of so many it is counted how near these are."""
 _MIN_LIST, _MIN_ITEMS = 200, 3
@@ -40,7 +36,7 @@ _CACHED = 2_000
 takes half as long again without."""
 _known_chunks: dict[int, list[tuple[int, int, int, str | None]]] = {}
 """By the hash of a text, so that the texts need not be kept."""
-_style_of = lru_cache(_CACHED)(style_of)
+_style_of, _first_person = lru_cache(_CACHED)(style_of), lru_cache(_CACHED)(first_person)
 _ITEM = re.compile(r"^(?:[-*+]|\d{1,3}[.)])[ \t]+\S", re.M)
 _SPEAKER = re.compile(r"[^\n:：]{1,80}[:：]")
 
@@ -96,9 +92,9 @@ class ChunkReading:
         rows += nlargest(READ_LONG, rest, key=lambda row: (scores.get(row, 0.0), row))
         self.rows = rows
         self._features = {row: ranking.features[row] for row in rows if row in ranking.features}
-        self._finder = _WordFinder(ranking.words)
+        self._finder = WordFinder(ranking.words)
         self._asked = key(ranking.context.query.text)
-        self.terms = ranking.query.terms if ranking.query else _shown_terms(ranking.words)
+        self.terms = ranking.query.terms if ranking.query else shown_terms(ranking.words)
         long = [row for row, note in self._features.items() if note.is_long or note.conversation is None]
         self.texts = {one.row: one for one in ranking.context.texts(rows if every else long, self.terms)}
         self.chunks: dict[int, list[Chunk]] = {}
@@ -325,11 +321,12 @@ class ChunkReading:
         table, count = self._table, len(self._ranking.words)
         for number, one in enumerate(nlargest(_READ_CLOSELY, every, key=lambda one: one.score)):
             note = self._features[one.row]
-            style = _style_of(self.texts[one.row].text[one.start : one.stop]) if note.is_long else note
-            more = {"own": table.own * style.first_person / 4}
+            text = self.texts[one.row].text[one.start : one.stop] if note.is_long else ""
+            more = {"own": table.own * (_first_person(text) if note.is_long else note.first_person) / 4}
             if len(one.often) > 1 and number < _READ_NEAR:
                 more["near"] = table.near * nearness(sorted(one.places), count)
             if one.speaker is not None:
+                style = _style_of(text) if note.is_long else note
                 more["asks"] = table.asks * style.question / 100
                 more["timed"] = table.timed if self._question.when and style.has_time else 0.0
             one.parts |= more
@@ -385,90 +382,6 @@ def _together(some: Sequence[Chunk], bits: int) -> Chunk:
                  named=some[0].named)  # fmt: skip
 
 
-class _WordFinder:
-    """Finds the words of a query in a text: those of a question as the stemmed full-text table would, terms that must
-    all match as they are written."""
-
-    def __init__(self, words: Sequence[Word]):
-        self._runs: list[tuple[str, int]] = []
-        self._phrases: list[tuple[re.Pattern[str], bool, int]] = []
-        self._stems: list[tuple[set[str], str, int]] = []
-        self._stem = str if any(word.term for word in words) else stem
-        for at, word in enumerate(words):
-            parts = word.term.words if word.term else (flatten(word.text),)
-            if len(parts) > 1:
-                self._phrases.append((_pattern(parts), word.is_open, at))
-            elif is_cjk(parts[0]):
-                self._runs.append((parts[0], at))
-            else:
-                own = parts if word.term else word.spelled or forms(parts[0])
-                self._stems.append((set(map(self._stem, own)), "", 1 << 3 * at))
-                if word.is_open:
-                    self._stems.append((set(), parts[0], 2 << 3 * at))
-        every = {one for stems, prefix, _ in self._stems for one in (*stems, prefix) if one}
-        heads = sorted({one.removesuffix("y") or one for one in every})
-        # Whatever ending a word has, it begins with its stem, and so with the shortest that another begins with.
-        self._heads = [head for at, head in enumerate(heads) if not any(map(head.startswith, heads[:at]))]
-        self._known: dict[str, tuple[int, int]] = {}
-
-    def places(self, flat: str) -> list[tuple[int, int, int]]:
-        """Where in a folded text words of the query stand, which, and all their bits."""
-        known, find, rest = self._known, flat.find, one_word().match
-        found: list[tuple[int, int, int]] = []
-        for head in self._heads:
-            at = find(head)
-            while at >= 0:
-                if not at or not IN_WORD[flat[at - 1]]:
-                    token = rest(flat, at)[0]  # type: ignore[index]  # a head begins with a letter or a digit
-                    held = known.get(token)
-                    if held is None:
-                        held = known[token] = self._held(token)
-                    if held[1]:
-                        found.append((at, *held))
-                at = find(head, at + 1)
-        for run, word in self._runs:
-            at = find(run)
-            while at >= 0:
-                found.append((at, word, 1 << 3 * word))
-                at = find(run, at + 1)
-        for pattern, is_open, word in self._phrases:
-            for match in pattern.finditer(flat):
-                at, end = match.span()
-                if at and IN_WORD[flat[at]] and IN_WORD[flat[at - 1]]:
-                    continue
-                if is_open or end == len(flat) or not (IN_WORD[flat[end - 1]] and IN_WORD[flat[end]]):
-                    found.append((at, word, 1 << 3 * word))
-        return found
-
-    def _held(self, token: str) -> tuple[int, int]:
-        """The last word of the query a word of the text stands for, and the bits of all."""
-        found = self._stem(token)
-        each = [
-            bit for stems, prefix, bit in self._stems
-            if found in stems or (prefix and token != prefix and token.startswith(prefix))
-        ]  # fmt: skip
-        bits = reduce(or_, each, 0)
-        return (bits.bit_length() - 1) // 3, bits
-
-
-def _pattern(words: Sequence[str]) -> re.Pattern[str]:
-    """A phrase, whatever signs stand between its words."""
-    parts = [re.escape(words[0])]
-    for before, word in pairwise(words):
-        parts.append(r"[\W_]*" if is_cjk(before) or is_cjk(word) else r"[\W_]+")
-        parts.append(re.escape(word))
-    return re.compile("".join(parts))
-
-
-def _shown_terms(words: Sequence[Word]) -> list[parse.Term]:
-    """What to look for in a very long text: words without their endings, mistyped ones as they are spelled."""
-    found: dict[str, None] = {}
-    for word in (one for one in words if not one.is_weak):
-        base = root(word.text)
-        found.update(dict.fromkeys((base if len(base) >= _MIN_ROOT else word.text, *word.spelled)))
-    return [one for text in found if (one := parse.term(text))]
-
-
 def _list_items(text: str, start: int, stop: int) -> list[tuple[int, int]]:
     """A passage of several list items in parts; each includes what follows it, the first one the heading before."""
     starts = [match.start() for match in _ITEM.finditer(text, start, stop)] if stop - start >= _MIN_LIST else []
@@ -487,7 +400,7 @@ def _sized_chunks(text: str) -> list[tuple[int, int, int, str | None]]:
         found = []
         for start, stop in chunk(text):
             match = _SPEAKER.match(text, start)
-            speaker = style_of(f"{match.group()} x").speaker if match else None
+            speaker = speaker_of(f"{match.group()} x".lstrip()) if match else None
             found.append((start, stop, round(word_count(text[start:stop])) or 1, speaker))
         if len(_known_chunks) >= _CACHED:
             _known_chunks.clear()

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import cache
 
-from commonplace.index.facets import quoted
+from commonplace.index.filters import quoted
 from commonplace.text.tokens import flatten, is_cjk, query_text, stop_words, tokens, words
 from commonplace.text.unicode import sqlite_text
 

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from commonplace.index import validity
+from commonplace.index import filters
 from commonplace.index.database import held, snapshot, version
-from commonplace.index.facets import (
+from commonplace.index.filters import (
     PROJECT,
     SCOPE,
     any_of,
@@ -29,12 +29,12 @@ from commonplace.index.facets import (
     token,
     wanted,
 )
-from commonplace.index.keys import key
 from commonplace.index.listing import columns, passing
+from commonplace.index.resolve import key
 from commonplace.index.rows import FIRST_PASSAGE
 from commonplace.index.search.parse import ParsedQuery, Term, term
 from commonplace.index.search.weights import COLUMNS
-from commonplace.index.search.word_forms import inflected, one_edit
+from commonplace.index.search.words import inflected, one_edit
 from commonplace.note.model import ARCHIVE_PROJECT
 from commonplace.query import Query
 
@@ -163,21 +163,21 @@ class SearchContext:
         """Whether there are filters FTS5 cannot apply."""
         self._projects = project_ids(db)
         moment = query.as_of or query.valid_at
-        self.invalid = [] if moment is None else validity.invalid(self.spans, moment)
+        self.invalid = [] if moment is None else filters.invalid_at(self.spans, moment)
         """The notes that are left out because they are not valid at the time asked about."""
         self._valid = self._valid_only("rowid")
 
     @cached_property
-    def spans(self) -> list[validity.Span]:
+    def spans(self) -> list[filters.Span]:
         """The notes that are not valid all the time."""
         if "spans" not in self._cache:
-            spans = validity.limited(self.db)
+            spans = filters.valid_spans(self.db)
             self._cache.keep({"spans": spans}, 100 * len(spans))
         return self._cache["spans"]
 
     def _valid_only(self, column: str) -> str:
         """A further SQL condition on the column that holds the row; "" where nothing is left out."""
-        return f" and {condition}" if (condition := validity.excluded(self.invalid, column)) else ""
+        return f" and {condition}" if (condition := filters.excluded(self.invalid, column)) else ""
 
     def with_filters(self, text: str) -> str:
         """An FTS5 expression together with all filters FTS5 can apply."""

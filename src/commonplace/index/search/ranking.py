@@ -9,32 +9,29 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 from functools import cached_property
 from heapq import nlargest
 from math import log
 
-from commonplace.index.facets import quoted
+from commonplace.index.filters import quoted
 from commonplace.index.search import weights
 from commonplace.index.search.parse import (
     MAX_TERMS,
     ParsedQuery,
     Question,
-    Term,
     asks_several,
     focus_of,
     read_question,
 )
 from commonplace.index.search.queries import NAMES, STEMS, Features, SearchContext
-from commonplace.index.search.word_forms import forms
+from commonplace.index.search.words import MAX_HELD, Word, forms
 from commonplace.text.tokens import flatten, is_cjk, query_text
 
 _PREFIX_FROM = 4
 """Letters from which on a word also matches as a prefix."""
 
-_MAX_HELD = 1_500
-"""Of a word that more notes contain, the newest are looked at."""
 _MIN_SIZE = 4
 _MIN_COSINE = 0.2
 """The cosine from which a note without a word of the question is worth showing."""
@@ -51,34 +48,6 @@ _FREQUENT_NAME, _NAMED_SIZE = 25, 256
 Nearness = Callable[[str, Collection[int]], Mapping[int, float]]
 """(question, rows) -> cosines of these notes and of the most similar ones, by row; {} where no model is usable. A note
 without a vector is left out."""
-
-
-@dataclass(slots=True)
-class Word:
-    """A word of the query.
-
-    `rows`: the notes that contain it or a form of it, or, where none does, a longer word it begins (`is_open`);
-    `name_rows`: those with it in title, headings or tags. `weight`: how rare it is. `is_speaker`: somebody has this
-    name. `match` finds all of these notes. `spelled`: what replaces it where no note contains it as written.
-    `is_weak`: it lies across a stop word, so it says little and nobody is told of it. `term`: what it is in a search
-    for all words.
-    """
-
-    text: str
-    weight: float
-    rows: Sequence[int] = ()
-    is_speaker: bool = False
-    match: str = ""
-    name_rows: Sequence[int] = ()
-    spelled: Sequence[str] = ()
-    is_weak: bool = False
-    term: Term | None = None
-    is_open: bool = False
-
-    @property
-    def is_cut(self) -> bool:
-        """Whether more notes contain it than were looked at."""
-        return len(self.rows) >= _MAX_HELD
 
 
 class _WordLookup:
@@ -125,10 +94,10 @@ class _WordLookup:
             own = f"{quoted(text)}*"
             rows = self._rows(own)
         if is_mended and not rows and not is_speaker and (spelled := self.context.spellings(text)):
-            own, is_open, share = _match(spelled), False, weights.WEIGHTS.spelled
+            own, is_open, share = " OR ".join(map(quoted, spelled)), False, weights.WEIGHTS.spelled
             rows = self._rows(own)
         held = float(len(rows))
-        if held >= _MAX_HELD:  # not all were looked at
+        if held >= MAX_HELD:  # not all were looked at
             held *= max(1.0, self.size / (max(rows) - min(rows) + 1))
         return Word(text, share * self._rarity(held), rows, is_speaker, own, spelled=spelled, is_open=is_open)
 
@@ -142,7 +111,7 @@ class _WordLookup:
 
     def _rows(self, text: str, table: str = "") -> list[int]:
         column = "{title headings tags} : " if table else self._column
-        rows = self.context.newest(self.context.with_filters(f"{column}({text})"), _MAX_HELD, table or self.table)
+        rows = self.context.newest(self.context.with_filters(f"{column}({text})"), MAX_HELD, table or self.table)
         passed = set(self.context.passing(rows)) if self.context.is_filtered and rows else None
         return rows if passed is None else [row for row in rows if row in passed]
 
@@ -456,8 +425,4 @@ def _groups(words: Sequence[Word]) -> dict[int, set[int]]:
 
 
 def _own_match(text: str) -> str:
-    return _match((query_text(text)[0],) if is_cjk(text) else forms(text))
-
-
-def _match(words: Sequence[str]) -> str:
-    return " OR ".join(map(quoted, words))
+    return " OR ".join(map(quoted, (query_text(text)[0],) if is_cjk(text) else forms(text)))

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from commonplace.index.database import Database
-from commonplace.index.vectors import model_choice, runtimes, store
-from commonplace.index.vectors.model_choice import Embedder, ModelId, ModelSettings, NoModel
+from commonplace.index.vectors import Embedder, ModelId, ModelSettings, NoModel, identify, runtimes, store
 from commonplace.index.vectors.runtimes import np
 from commonplace.llm import NoAnswer
 
@@ -49,7 +48,7 @@ class Vectors:
     """
 
     def __init__(self, database: Database, folder: Path, choice: ModelSettings):
-        self.identity: ModelId = model_choice.identify(choice)
+        self.identity: ModelId = identify(choice)
         self._database, self._folder, self._choice = database, folder, choice
         self._file = store.VectorFile(folder / f"{self.identity.key}{_ENDING}", self.identity.name)
         self._passages = store.Passages()
@@ -239,7 +238,7 @@ class KnownTexts:
     """
 
     def __init__(self, folder: Path, choice: ModelSettings, texts: Sequence[str]):
-        identity = model_choice.identify(choice)
+        identity = identify(choice)
         self._choice, self._texts, self._manner = choice, texts, identity.manner
         self._file = store.VectorFile(folder / f"{identity.key}{_KNOWN_ENDING}", identity.name)
         self._keys = np.array([store.key_of(text) for text in texts], np.uint64)

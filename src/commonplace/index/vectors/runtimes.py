@@ -27,7 +27,7 @@ import numpy as np  # noqa: E402
 if _is_ours:
     del os.environ[_BLAS_THREADS]  # not for programs we start
 
-from commonplace.index.vectors.model_choice import (  # noqa: E402
+from commonplace.index.vectors import (  # noqa: E402
     Embedder,
     ModelId,
     ModelSettings,

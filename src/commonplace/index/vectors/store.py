@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from commonplace.errors import StorageError
-from commonplace.index.facets import may_see
+from commonplace.index.filters import may_see
 from commonplace.index.vectors.runtimes import np
 from commonplace.store.files import lock_file, make_private, reason
 from commonplace.text.tokens import passages

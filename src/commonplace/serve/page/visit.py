@@ -32,7 +32,7 @@ from commonplace.errors import CommonplaceError, InvalidInput, NotFound
 from commonplace.serve.auth import AccessRefused, PageVisitors, digest
 from commonplace.serve.http import AdmittedRequest, HttpServer
 from commonplace.serve.middleware import RequestRefused, in_time
-from commonplace.text.neutral import flat, visible
+from commonplace.text.unicode import flat, visible
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

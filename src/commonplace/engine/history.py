@@ -17,7 +17,7 @@ from commonplace.engine.locations import Location
 from commonplace.engine.notes import NoteVerbs
 from commonplace.engine.undo import ENTRIES, EXPIRE, PASSING, Undo, blocked, concerns, is_blank, is_upkeep
 from commonplace.engine.writing import as_file, scope_of
-from commonplace.errors import Ambiguous, CannotUndo, Exists, NotFound
+from commonplace.errors import Ambiguous, CannotUndo, Exists, InvalidInput, NotFound
 from commonplace.index.rows import NoteInfo
 from commonplace.note.model import ARCHIVE_PROJECT, CATEGORY_PROJECT, GLOBAL, MEMORY_KEYS, MEMORY_PROJECTS
 from commonplace.store import path_guard
@@ -37,7 +37,7 @@ class HistoryVerbs(NoteVerbs):
     ) -> list[Change]:
         """Changes the caller may see, newest first; of one note (id, prefix or `project/path`), by one agent, since a
         moment; `limit` 0 = all."""
-        return list(islice(self._seen_changes(ref, agent, since), limit or None))
+        return list(islice(self._seen_changes(ref, agent, since), limit if limit > 0 else None))
 
     @verb
     def log_by_run(
@@ -268,8 +268,10 @@ class HistoryVerbs(NoteVerbs):
                 known = next((each for each in self.engine.stores if rest and each.lower() == name.lower()), None)
                 if known is not None:
                     project, to, root = known, rest, locations.root_of(self.engine, known)
-                path = path_guard.clean(to, project, hidden=True)
+                was_note, path = store.is_note(path), path_guard.clean(to, project, hidden=True)
                 store = locations.store_at(self.engine, project, root)
+                if was_note and not store.is_note(path):
+                    raise InvalidInput(f'"{project}/{path}" could not hold the note. Name it with .md at its end.')
             here = locations.read_or_none(store, path)
             if to is not None and here is not None:
                 raise Exists(f"{project}/{path}")

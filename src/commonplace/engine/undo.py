@@ -32,6 +32,7 @@ class Undo:
 
     _done: Change
     _later: list[Change]
+    _folds: dict[tuple[str, str], list[Touched]]
 
     def __init__(self, session: NoteVerbs, transaction: Transaction):
         self._session = session
@@ -44,7 +45,9 @@ class Undo:
     def take_back(self, done: Change, later: list[Change]) -> None:
         """Add the inverse of each step of `done`, last first; `later` are the changes after it. The memories of a job's
         action remember that it was taken back: of a pair, one names the other."""
-        self._done, self._later = done, later
+        self._done, self._later, self._folds = done, later, {}
+        for each in (one for change in reversed(later) if change.verb == FOLD for one in change.files):
+            self._folds.setdefault((each.project, each.path), []).append(each)
         is_of_job = done.undoes is None and (done.run is not None or done.verb in _OF_JOBS)
         back = [each for each in done.files if is_of_job and each.project in MEMORY_PROJECTS and each.old is not None]
         if done.verb == "merge":
@@ -169,10 +172,9 @@ class Undo:
                 return None
             raise self._blocked(each, path)
         file = self._file(store, each.project, path)
-        for change in reversed(self._later):  # counts of reads written into it since are no other text
-            for one in change.files if change.verb == FOLD else ():
-                if (one.project, one.path, one.old) == (each.project, path, etag):
-                    etag = one.new or etag
+        for fold in self._folds.get((each.project, path), ()):  # counts of reads written since are no other text
+            if fold.old == etag:
+                etag = fold.new or etag
         if file is None or (file.etag != etag and not self._is_but_marked(each.project, path, file, etag)):
             raise self._blocked(each, path)
         return file

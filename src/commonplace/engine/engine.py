@@ -22,9 +22,7 @@ from commonplace.clock import CALL_WAITS, Clock, waits_at_most
 from commonplace.config import Settings, absolute
 from commonplace.engine.freshness import NOT_UTF8, Freshness
 from commonplace.engine.guard import Again, Guard
-from commonplace.engine.limits import DayUse
-from commonplace.engine.provenance import Writers
-from commonplace.engine.write_gate import Gate
+from commonplace.engine.write_gate import DayUse, Gate, Writers
 from commonplace.errors import (
     CannotRead,
     CommonplaceError,

@@ -11,7 +11,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from commonplace.clock import stamp
-from commonplace.engine import facts
+from commonplace.engine import memory_links as facts
 from commonplace.engine.engine import verb
 from commonplace.engine.memory_links import LinkVerbs
 from commonplace.engine.places import PlaceVerbs

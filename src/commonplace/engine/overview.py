@@ -1,5 +1,6 @@
 """The files derived from memories: `memory.md`, the index an agent reads at start (contract 001, 10), and the lists
-of pending reminders (contract 001, 8). They are never read back; equal memories give equal bytes.
+of pending reminders (contract 001, 8). They are never read back; equal memories give equal bytes. And numbers for
+people: how large a memory is, how it grew, and who wrote what.
 
 `pending.md` holds the reminders of scope `global` that fired and nobody has acknowledged, which every agent may read;
 those of `agent:X` are in `pending.X.md`.
@@ -8,15 +9,21 @@ those of `agent:X` are in `pending.X.md`.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from commonplace.clock import EPOCH
 from commonplace.engine.engine import verb
+from commonplace.engine.history import HistoryVerbs
 from commonplace.engine.memory_rows import content_of
 from commonplace.engine.reading import ReadVerbs
 from commonplace.engine.writing import is_agent
+from commonplace.index.note_queries import HomeCounts
 from commonplace.index.rows import NoteInfo
 from commonplace.note.frontmatter import REMOVE
 from commonplace.note.links import first_line
@@ -32,6 +39,7 @@ _LENGTH = 80
 _HEAD, _NONE = "# Pending Reminders\n\n", "None.\n"
 _AGENT = "agent:"
 _NEVER = datetime.max.replace(tzinfo=UTC)
+WEEKS = 12
 
 Firing = Mapping[int, Mapping[str, Any]]
 """By row, the header keys a reminder is about to get."""
@@ -161,3 +169,63 @@ def _is_ours(path: Path) -> bool:
             return file.read(len(_HEAD)) == _HEAD.encode()
     except OSError:
         return False
+
+
+@dataclass(slots=True)
+class Figures:
+    """`bytes` of the notes the caller sees, `index_bytes` and `history_bytes` on disk; `weeks`: (its Monday, new notes)
+    of the last WEEKS weeks, the oldest first."""
+
+    counts: HomeCounts
+    bytes: int
+    index_bytes: int
+    history_bytes: int
+    weeks: list[tuple[date, int]]
+
+
+@dataclass(slots=True)
+class Writer:
+    """Who wrote (`agent`; None: the owner), through which client: its changes by verb, its sessions, the last time."""
+
+    agent: str | None
+    client: str
+    last: str
+    verbs: Counter[str] = field(default_factory=Counter)
+    sessions: set[str] = field(default_factory=set)
+
+
+@verb
+def figures(memory: HistoryVerbs) -> Figures:
+    """The size and growth of the home, as the caller of `memory` sees it."""
+    layout, zone = memory.engine.layout, memory.settings.zone
+    today = memory.clock().astimezone(zone).date()
+    monday = today - timedelta(days=today.weekday())
+    written, total = {monday - timedelta(weeks=each): 0 for each in reversed(range(WEEKS))}, 0
+    counts = memory.stats()
+    for created, size in memory.index.notes.written(memory.agent):
+        total += size
+        day = (EPOCH + timedelta(microseconds=created)).astimezone(zone).date()
+        if (week := day - timedelta(days=day.weekday())) in written:
+            written[week] += 1
+    index = _size([layout.index, layout.index.with_name(f"{layout.index.name}-wal")])
+    return Figures(counts, total, index, _size([layout.journal, *layout.objects.rglob("*")]), [*written.items()])
+
+
+def writers(memory: HistoryVerbs, since: datetime) -> list[Writer]:
+    """Who changed something since a moment, those who did so last first."""
+    found: dict[tuple[str | None, str], Writer] = {}
+    for change in memory.log(limit=0, since=since):
+        by = change.by or {}
+        client = by.get("client") or change.face or ""
+        writer = found.setdefault((change.agent, client), Writer(change.agent, client, change.time))
+        writer.verbs[change.verb] += 1
+        writer.sessions.update(filter(None, [by.get("session")]))
+    return list(found.values())
+
+
+def _size(places: Iterable[Path]) -> int:
+    total = 0
+    for place in places:
+        with suppress(OSError):
+            total += os.stat(place).st_size
+    return total

@@ -7,10 +7,8 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from commonplace.engine import locations
-from commonplace.engine.locations import Location, LocationGone
 from commonplace.engine.notes import NoteVerbs
-from commonplace.engine.transaction import Transaction
+from commonplace.engine.transaction import Location, LocationGone, Transaction, is_here, read_or_none, store_at
 from commonplace.engine.writing import as_file, id_list, scope_of
 from commonplace.errors import CannotUndo, NotFound
 from commonplace.note.model import MEMORY_KEYS, MEMORY_PROJECTS
@@ -92,13 +90,13 @@ class Undo:
         """The file as the steps so far leave it."""
         step = self._steps.get((project, path))
         if step is None:
-            return locations.read_or_none(store, path)
+            return read_or_none(store, path)
         return replace(as_file(step.data), etag=sha256(step.data)) if step.do == "put" and step.data else None
 
     def _refuse_foreign(self, store: FolderStore, moved: Touched) -> None:
         """A folder that holds notes the caller may not see is not theirs to move back."""
         engine = self._engine
-        if locations.is_here(engine, moved.project, moved.root):
+        if is_here(engine, moved.project, moved.root):
             engine.fresh(whole=True)
             scopes = [info.scope for info in engine.index.notes.below(moved.project, moved.to)]
         else:
@@ -112,7 +110,7 @@ class Undo:
     def _store(self, each: Touched) -> FolderStore:
         """The store the step was on."""
         try:
-            return locations.store_at(self._engine, each.project, each.root)
+            return store_at(self._engine, each.project, each.root)
         except LocationGone as error:
             raise self._refusal(str(error)) from None
 
@@ -136,7 +134,7 @@ class Undo:
             self._expect_there(store, each, each.to, each.new or each.old)
             self._expect_free(store, each)
             self._add("move", each, store, each.to, to=each.path,
-                      old=locations.read_or_none(store, each.to) if each.old else None)  # fmt: skip
+                      old=read_or_none(store, each.to) if each.old else None)  # fmt: skip
         elif each.do == "put":
             file = self._expect_there(store, each, each.path, each.new)
             if each.old is None:

@@ -15,8 +15,7 @@ from commonplace.jobs.job import LINK, MERGE, REMIND
 from commonplace.note.model import ARCHIVED, CATEGORIES
 from commonplace.note.reminder import CATEGORY as REMINDERS
 from commonplace.store.files import put_derived, read_file, reason
-from commonplace.store.layout import Layout
-from commonplace.store.shared import changing_shared
+from commonplace.store.layout import Layout, changing_shared
 
 if TYPE_CHECKING:
     from datetime import datetime

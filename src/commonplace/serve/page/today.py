@@ -9,7 +9,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from commonplace.engine.revisions import Revision
+from commonplace.engine.history import Revision
 from commonplace.errors import CannotUndo, CommonplaceError
 from commonplace.serve.page.render import diff
 from commonplace.serve.page.visit import Visit

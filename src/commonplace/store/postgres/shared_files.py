@@ -9,9 +9,8 @@ from pathlib import Path
 
 from commonplace.errors import DatabaseAway
 from commonplace.store.files import ThreadLock, make_private, put_derived
-from commonplace.store.layout import Layout
+from commonplace.store.layout import Layout, share
 from commonplace.store.postgres.space_database import SpaceDatabase
-from commonplace.store.shared import share
 
 _ATTACHED: dict[tuple[int, Path, str, str], SharedFiles] = {}
 """By process (one that was forked must not use these connections), root, address and space."""

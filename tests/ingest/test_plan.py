@@ -8,7 +8,7 @@ import pytest
 
 from commonplace.engine import open_memory
 from commonplace.engine.exchange import Ingested
-from commonplace.engine.memory_rows import content_of
+from commonplace.engine.overview import content_of
 from commonplace.engine.upkeep import Upkeep
 from commonplace.ingest import plan
 from commonplace.ingest.sources import SOURCES, Tree

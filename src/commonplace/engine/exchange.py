@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from commonplace.clock import stamp
 from commonplace.engine.engine import verb
 from commonplace.engine.history import HistoryVerbs
-from commonplace.engine.memory_rows import content_of
+from commonplace.engine.overview import content_of
 from commonplace.engine.transaction import HomeSession
 from commonplace.engine.upkeep import Upkeep
 from commonplace.engine.writing import id_list, scope_of

@@ -19,8 +19,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.clock import stamp
-from commonplace.engine.memory_rows import contents
-from commonplace.engine.overview import Pending
+from commonplace.engine.overview import Pending, contents
 from commonplace.engine.upkeep import Upkeep
 from commonplace.engine.writing import id_list
 from commonplace.errors import AmbiguousTime, Conflict, InvalidInput, Locked, NotFound, NotText, PastTime, TimeRefused

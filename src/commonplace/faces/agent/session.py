@@ -56,7 +56,7 @@ class Session:
         for the question `query` instead, as `Memory.context_for` gives it, of so many tokens at most. Empty when
         nothing is found. Returns it.
         """
-        from commonplace.engine.memory_rows import content_of
+        from commonplace.engine.overview import content_of
 
         memory, room = self.memory, self.memory.settings.context_chars
         if max_tokens is not None:

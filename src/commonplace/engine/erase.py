@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from commonplace.clock import stamp
 from commonplace.config import absolute
@@ -23,6 +23,7 @@ from commonplace.engine.history import HistoryVerbs
 from commonplace.engine.overview import Overview, Pending
 from commonplace.engine.reading import Ref
 from commonplace.engine.trail import OUR_REMOVAL, Needles, Trail, search, written_by
+from commonplace.engine.transaction import Location, Transaction, root_of, store_at
 from commonplace.engine.upkeep import Upkeep
 from commonplace.engine.writing import editable, follow_content, id_list
 from commonplace.errors import CommonplaceError, InvalidInput, Locked, NotFound, StorageError
@@ -39,9 +40,6 @@ from commonplace.store.files import put_derived, read_file, storing, sync_folder
 from commonplace.store.inplace.graph_store import GraphStore
 from commonplace.store.journal import ERASE, Change
 from commonplace.store.layout import PRIVATE, changing_shared
-
-if TYPE_CHECKING:
-    from commonplace.engine.transaction import Location, Transaction, root_of, store_at
 
 _ROW = re.compile(r"([/~].*)/([^/]+)\.json:(.+)", re.DOTALL)
 """An entry of a folder of JSON files: FOLDER/NAMESPACE.json:KEY."""

@@ -43,7 +43,7 @@ BELOW = {
 }  # fmt: skip
 VALUES = {
     "commonplace.index.rows", "commonplace.store.journal", "commonplace.store.base", "commonplace.store.files",
-    "commonplace.store.path_guard", "commonplace.store.layout", "commonplace.store.shared",
+    "commonplace.store.path_guard", "commonplace.store.layout",
 }  # fmt: skip
 """Modules below the engine whose values and pure functions views may use: notes as rows, changes of the history, the
 guard of paths, durable files, the names of a home's files, those that are the same on all machines."""

@@ -17,7 +17,7 @@ from commonplace.cli.syntax import Command, Group, PositionalWords, manual_page
 from commonplace.clients.install import snippet
 from commonplace.clients.table import Server, clients
 from commonplace.clients.table import entry as client_entry
-from commonplace.engine.memory_rows import KEYS
+from commonplace.engine.overview import KEYS
 from commonplace.faces import DEFAULT_TOOLSETS, TOOLSETS, registry
 from commonplace.faces.tool import Tool, Toolset
 from commonplace.note.model import FURTHER

@@ -10,6 +10,7 @@ import pytest
 from commonplace import Draft, errors
 from commonplace.note.edit import Append
 from commonplace.note.model import MEMORY_KEYS
+from commonplace.store.journal import History
 
 
 def keys(note) -> list[str]:
@@ -111,3 +112,24 @@ def test_a_relation_between_notes_is_a_line_under_relations(memory):
     memory.link("A", "B", "is like")
     assert memory.read("A").body == 'text\n\n## Relations\n\n- depends_on [[B]]\n- "is like" [[B]]\n'
     assert [(edge.type, edge.note.title) for edge in memory.outgoing("A")] == [("depends_on", "B"), ("is like", "B")]
+
+
+def test_the_journal_is_read_a_few_times_for_an_undo_however_many_files_it_brings_back(memory, monkeypatch):
+    memory.write_many([Draft(f"text {number}", title=f"N{number}", folder="f") for number in range(30)])
+    memory.delete_folder("notes", "f")
+    read, reads = History.changes, []
+    monkeypatch.setattr(History, "changes", lambda self, **how: reads.append(1) or read(self, **how))
+    memory.undo()
+    assert memory.list()[1] == 30
+    assert len(reads) < 10
+
+
+def test_a_restored_note_goes_only_where_it_is_one(memory):
+    memory.write(Draft("one", title="N"))
+    memory.delete("N")
+    for to in ("notes/old", "notes/", "notes/.hidden/old.md"):
+        with pytest.raises(errors.InvalidInput, match=r"Name it with \.md"):
+            memory.restore("notes/N.md", to=to)
+    assert memory.restore("notes/N.md", to="notes/old.md")[0] == "notes/old.md"
+    assert memory.read("old").body == "one\n"
+    assert len(memory.log(limit=-1)) == 3

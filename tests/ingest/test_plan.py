@@ -8,7 +8,7 @@ import pytest
 
 from commonplace import ingest
 from commonplace.engine import open_memory
-from commonplace.engine.memory_rows import content_of
+from commonplace.engine.overview import content_of
 from commonplace.engine.upkeep import Ingested, Upkeep
 from commonplace.ingest.sources import SOURCES, Tree
 from commonplace.note import edit

@@ -9,7 +9,7 @@ from uuid import UUID, uuid5
 import pytest
 
 from commonplace.engine import open_memory
-from commonplace.engine.memory_rows import content_of
+from commonplace.engine.overview import content_of
 from commonplace.errors import NotFound
 from commonplace.index.rows import NoteInfo
 from commonplace.jobs import dream, lifecycle

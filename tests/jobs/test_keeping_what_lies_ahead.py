@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.engine.memory_rows import contents
+from commonplace.engine.overview import contents
 from commonplace.jobs import reminders
 from commonplace.jobs.lifecycle import Round, next_due
 from commonplace.note.model import Draft

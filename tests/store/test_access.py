@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from datetime import UTC, datetime
 
 import pytest
 
@@ -73,4 +74,14 @@ def test_a_log_that_is_gone_counts_nothing(place):
     assert log.counts() == {ONE: 1}
     place.unlink()
     assert log.counts() == {}
+    log.close()
+
+
+def test_an_id_with_a_line_break_counts_for_no_other(place):
+    log = AccessLog(place)
+    log.count_read(f"x\n500 {ONE}")
+    log.note_use([f"x\n@4102444800 {ONE}"], datetime(2025, 1, 1, tzinfo=UTC))
+    assert (log.counts(), log.used()) == ({}, {})
+    log.count_read(odd := f"{OTHER}\u2028{ONE}")
+    assert log.counts() == {odd: 1}
     log.close()

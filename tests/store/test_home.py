@@ -6,6 +6,7 @@ import errno
 import fcntl
 import os
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +19,7 @@ from commonplace.store.change import Step
 from commonplace.store.files import lock_file, lock_owner
 from commonplace.store.folder import FolderStore
 from commonplace.store.home import Home
+from commonplace.store.journal import Change
 
 
 def step(notes: FolderStore, do: str, path: str, **more) -> Step:
@@ -175,3 +177,36 @@ def test_a_command_in_the_lock_file_has_two_words_and_no_private_ones(home, monk
             owner = lock_owner(home.layout.lock)
         assert owner is not None
         assert owner.command == shown
+
+
+def test_a_change_reaches_into_more_folders_than_a_process_may_have_files_open(home, notes):
+    import resource
+
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    paths = [f"{number}/a.md" for number in range(450)]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (400, limits[1]))
+    try:
+        commit(home, *(put(notes, path, path) for path in paths))
+        assert files(notes) == {path: path for path in paths}
+        gone = [step(notes, "remove", path, old=notes.read(path)) for path in paths]
+        with pytest.raises(NotFound):
+            commit(home, *gone, step(notes, "rmdir", "0"), step(notes, "rmdir", "0"))
+        assert files(notes) == {path: path for path in paths}
+        commit(home, *gone, *(step(notes, "rmdir", path.partition("/")[0]) for path in paths))
+        assert os.listdir(notes.root) == []
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
+def test_a_long_line_of_the_journal_is_read_about_as_fast_as_it_is_parsed(home, notes):
+    commit(home, put(notes, "a.md", "one"))
+    change = next(home.history.changes())
+    change.number, change.files = 2, change.files * 60_000
+    with open(home.layout.journal, "ab") as journal:
+        journal.write(line := change.dump())
+    begun = time.process_time()
+    Change.load(line)
+    loaded = time.process_time()
+    with home.lock:
+        assert home.history.last == 2
+    assert time.process_time() - loaded < 2 * (loaded - begun)

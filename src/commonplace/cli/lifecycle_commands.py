@@ -12,7 +12,7 @@ from commonplace.cli.memory_commands import category_option, content_from, memor
 from commonplace.cli.output import Failure
 from commonplace.cli.syntax import Number, Text, Usage, command, flag, option
 from commonplace.clock import stamp
-from commonplace.engine.memory_rows import content_of, record, records
+from commonplace.engine.overview import content_of, record, records
 from commonplace.errors import CannotUndo, CommonplaceError, choices
 from commonplace.note.model import CATEGORIES, INBOX
 from commonplace.text.unicode import one_line

@@ -18,7 +18,7 @@ from commonplace.cli.invocation import Invocation, text_from
 from commonplace.cli.output import Failure, error_sentence
 from commonplace.cli.syntax import Names, Text, command, flag, option
 from commonplace.clock import parse_stamp, stamp
-from commonplace.engine.memory_rows import home_path, read_record, record
+from commonplace.engine.overview import home_path, read_record, record
 from commonplace.errors import Ambiguous, CommonplaceError, Conflict, Locked, NotFound, TimeframeError
 from commonplace.note.model import CATEGORIES, CATEGORY_PROJECT, GLOBAL, INBOX, MEMORY_PROJECTS, Draft
 from commonplace.query import check_memory, split_list

@@ -35,7 +35,7 @@ def error_sentence(error: CommonplaceError) -> str:
     if isinstance(error, NotFound) and error.project == "the history":
         return f"no older text of {error.identifier} is kept"
     if isinstance(error, (NotFound, Ambiguous)):
-        from commonplace.engine.memory_rows import complaint  # needs the engine, which help pages do not
+        from commonplace.engine.overview import complaint  # needs the engine, which help pages do not
 
         return complaint(error)
     if isinstance(error, ProjectNotFound):

@@ -17,7 +17,7 @@ from commonplace.cli.memory_commands import (
     tags_option,
 )
 from commonplace.cli.syntax import Names, Number, Text, Usage, command, flag, option
-from commonplace.engine.memory_rows import contents, records
+from commonplace.engine.overview import contents, records
 from commonplace.index.rows import Hits, NoteInfo
 from commonplace.note.model import CATEGORY_PROJECT, PHASES
 from commonplace.query import day, memory_query

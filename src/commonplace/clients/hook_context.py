@@ -18,7 +18,7 @@ from typing import NamedTuple
 from commonplace.clients.hook_events import HookEvent, is_long_enough
 from commonplace.clock import parse_stamp, stamp
 from commonplace.engine import Memory
-from commonplace.engine.memory_rows import contents
+from commonplace.engine.overview import contents
 from commonplace.index.rows import Hit, NoteInfo
 from commonplace.note.model import CATEGORY_PROJECT, KV_PROJECT, TRACE_PROJECT
 from commonplace.note.reminder import CATEGORY as REMINDERS

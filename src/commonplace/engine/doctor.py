@@ -16,7 +16,7 @@ from commonplace.engine.engine import Engine
 from commonplace.engine.erase import finish
 from commonplace.engine.freshness import NOT_UTF8
 from commonplace.engine.history import HistoryVerbs
-from commonplace.engine.memory_rows import home_path
+from commonplace.engine.overview import home_path
 from commonplace.engine.reading import ReadVerbs
 from commonplace.engine.writing import links_without, set_keys
 from commonplace.errors import CommonplaceError, StorageError

@@ -22,9 +22,7 @@ from commonplace.clock import CALL_WAITS, Clock, waits_at_most
 from commonplace.config import Settings, absolute
 from commonplace.engine.freshness import NOT_UTF8, Freshness
 from commonplace.engine.guard import Again, Guard
-from commonplace.engine.limits import DayUse
-from commonplace.engine.provenance import Writers
-from commonplace.engine.write_gate import Gate
+from commonplace.engine.write_gate import DayUse, Gate, Writers
 from commonplace.errors import (
     CannotRead,
     CommonplaceError,
@@ -187,18 +185,16 @@ class Engine:
 
     def store(self, project: str) -> Store:
         """The store of a project, its name compared without case. Raises ProjectNotFound."""
-        if store := self._known_store(project):
-            return store
-        self.reload_config()  # another process may have added it since the last look
-        if store := self._known_store(project):
-            return store
+        for is_told in (False, True):
+            if is_told:
+                self.reload_config()  # another process may have added it since the last look
+            if project in self.stores:
+                return self.stores[project]
+            for name, store in self.stores.items():
+                if name.lower() == project.lower():
+                    return store
         error = ProjectOutOfReach if project in BUILT_IN_PROJECTS else ProjectNotFound
         raise error(project, sorted({*self.stores} - {ARCHIVE_PROJECT, TRACE_PROJECT}))
-
-    def _known_store(self, project: str) -> Store | None:
-        if project in self.stores:
-            return self.stores[project]
-        return next((store for name, store in self.stores.items() if name.lower() == project.lower()), None)
 
     def folder(self, project: str) -> FolderStore:
         """The store of a project that is a folder. Raises ProjectNotFound, ReadOnlyProject."""

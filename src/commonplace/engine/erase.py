@@ -13,17 +13,17 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from commonplace.clock import stamp
 from commonplace.config import absolute
-from commonplace.engine import locations, review
+from commonplace.engine import review
 from commonplace.engine.engine import Engine, verb
 from commonplace.engine.history import HistoryVerbs
-from commonplace.engine.locations import Location
 from commonplace.engine.overview import Overview, Pending
 from commonplace.engine.reading import Ref
 from commonplace.engine.trail import OUR_REMOVAL, Needles, Trail, search, written_by
+from commonplace.engine.transaction import Location, Transaction, root_of, store_at
 from commonplace.engine.upkeep import Upkeep
 from commonplace.engine.writing import editable, follow_content, id_list
 from commonplace.errors import CommonplaceError, InvalidInput, Locked, NotFound, StorageError
@@ -39,11 +39,7 @@ from commonplace.store.change import Step
 from commonplace.store.files import put_derived, read_file, storing, sync_folder, write_file
 from commonplace.store.inplace.graph_store import GraphStore
 from commonplace.store.journal import ERASE, Change
-from commonplace.store.layout import PRIVATE
-from commonplace.store.shared import changing_shared
-
-if TYPE_CHECKING:
-    from commonplace.engine.transaction import Transaction
+from commonplace.store.layout import PRIVATE, changing_shared
 
 _ROW = re.compile(r"([/~].*)/([^/]+)\.json:(.+)", re.DOTALL)
 """An entry of a folder of JSON files: FOLDER/NAMESPACE.json:KEY."""
@@ -195,7 +191,7 @@ class Erasure:
         if info.locked:
             raise Locked(info.permalink)
         plan.ids += [each for each in (info.id, *id_list(info.header.get("merged"))) if each not in plan.ids]
-        self._add_file(plan, (info.project, info.path, locations.root_of(self.engine, info.project)))
+        self._add_file(plan, (info.project, info.path, root_of(self.engine, info.project)))
 
     def _add_file(self, plan: Plan, place: Location) -> bool:
         """Add the file at a place, and what the journal has of the place. Returns whether there is a file."""
@@ -351,7 +347,7 @@ def _remove_file(memory: HistoryVerbs, change: Transaction, place: Location, obs
     project, path, root = place
     info = memory.index.notes.get(project, path)
     if observation is None or info is None:
-        store = locations.store_at(memory.engine, project, root)
+        store = store_at(memory.engine, project, root)
         change.remove(project, path, store.read(path), store=store, kept=False)
         return
     file, text = editable(memory, info)
@@ -417,6 +413,6 @@ def _clear_derived(memory: HistoryVerbs, plan: Plan) -> None:
 def _read(engine: Engine, place: Location) -> File | None:
     """The file at a place; None when there is none."""
     try:
-        return locations.store_at(engine, place[0], place[2]).read(place[1])
+        return store_at(engine, place[0], place[2]).read(place[1])
     except CommonplaceError:
         return None

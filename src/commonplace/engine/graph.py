@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, TypeVar
 
 from commonplace.clock import stamp
-from commonplace.engine import limits
 from commonplace.engine.engine import Engine, verb
 from commonplace.engine.reading import ReadVerbs
+from commonplace.engine.write_gate import check_limits
 from commonplace.engine.writing import as_file
 from commonplace.errors import CannotUndo, CommonplaceError, NotFound, StorageError
 from commonplace.index.index import Index
@@ -333,7 +333,7 @@ class FileGraph(Graph):
             name, file = self.store.name, os.path.basename(self.store.root)
             agent, face, by = self.session.agent, self.session.face, self.session.by or None
             written = Step("put", name, "", file, data=b"".join([*lines.new, *lines.added]), old=as_file(b""))
-            limits.check([written], engine.settings, agent, engine.day_use, engine.clock())
+            check_limits([written], engine.settings, agent, engine.day_use, engine.clock())
             made[:] = [Change(number, stamp(engine.clock()), lines.verb, name, file, agent, face, undoes=undoes, by=by)]
             engine.home.lines.begin(made[0], lines)
 

@@ -1,23 +1,22 @@
-"""`log`, `undo`, `restore`: what changed, and taking it back."""
+"""`log`, `undo`, `restore`: what changed, taking it back, and what a change did to texts."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
 
 from commonplace.clock import parse_stamp
-from commonplace.engine import locations
 from commonplace.engine.engine import verb
-from commonplace.engine.locations import Location
 from commonplace.engine.notes import NoteVerbs
+from commonplace.engine.transaction import Location, read_or_none, root_of, store_at
 from commonplace.engine.undo import ENTRIES, EXPIRE, PASSING, Undo, blocked, concerns, is_blank, is_upkeep
 from commonplace.engine.writing import as_file, scope_of
-from commonplace.errors import Ambiguous, CannotUndo, Exists, NotFound
+from commonplace.errors import Ambiguous, CannotUndo, CommonplaceError, Exists, InvalidInput, NotFound
 from commonplace.index.rows import NoteInfo
 from commonplace.note.model import ARCHIVE_PROJECT, CATEGORY_PROJECT, GLOBAL, MEMORY_KEYS, MEMORY_PROJECTS
 from commonplace.store import path_guard
@@ -37,7 +36,7 @@ class HistoryVerbs(NoteVerbs):
     ) -> list[Change]:
         """Changes the caller may see, newest first; of one note (id, prefix or `project/path`), by one agent, since a
         moment; `limit` 0 = all."""
-        return list(islice(self._seen_changes(ref, agent, since), limit or None))
+        return list(islice(self._seen_changes(ref, agent, since), limit if limit > 0 else None))
 
     @verb
     def log_by_run(
@@ -102,7 +101,7 @@ class HistoryVerbs(NoteVerbs):
                         if named and self.may_see(each):
                             return each.project, each.path, each.root
             info = self.find(ref)
-        return info.project, info.path, locations.root_of(self.engine, info.project)
+        return info.project, info.path, root_of(self.engine, info.project)
 
     def _find_location(self, ref: str) -> Location | None:
         """The place of `project/path`, or of the absolute path of a file the history knows; None for anything else. One
@@ -114,7 +113,7 @@ class HistoryVerbs(NoteVerbs):
         if name is None and (not path or project in (".", "..")):
             return None
         wanted = path_guard.clean(path, name or project, hidden=True) if not ref.startswith("/") else ref
-        own = (name, wanted, locations.root_of(engine, name)) if name else None
+        own = (name, wanted, root_of(engine, name)) if name else None
         if own is not None and os.path.lexists(os.path.join(engine.store(own[0]).root, wanted)):
             return own
         found: dict[Location, None] = {}
@@ -260,17 +259,19 @@ class HistoryVerbs(NoteVerbs):
                 return f"{CATEGORY_PROJECT}/{back.path}", put
         with self.change("restore", fresh=False) as transaction:
             project, path, root = place = self.locate(ref)
-            store = locations.store_at(self.engine, project, root)
-            source, each = self._older(place, locations.read_or_none(store, path), at, change)
+            store = store_at(self.engine, project, root)
+            source, each = self._older(place, read_or_none(store, path), at, change)
             data = self.engine.home.history.text(each.old or each.new or "", f"{project}/{path}")
             if to is not None:
                 name, _, rest = to.partition("/")
                 known = next((each for each in self.engine.stores if rest and each.lower() == name.lower()), None)
                 if known is not None:
-                    project, to, root = known, rest, locations.root_of(self.engine, known)
-                path = path_guard.clean(to, project, hidden=True)
-                store = locations.store_at(self.engine, project, root)
-            here = locations.read_or_none(store, path)
+                    project, to, root = known, rest, root_of(self.engine, known)
+                was_note, path = store.is_note(path), path_guard.clean(to, project, hidden=True)
+                store = store_at(self.engine, project, root)
+                if was_note and not store.is_note(path):
+                    raise InvalidInput(f'"{project}/{path}" could not hold the note. Name it with .md at its end.')
+            here = read_or_none(store, path)
             if to is not None and here is not None:
                 raise Exists(f"{project}/{path}")
             last = None
@@ -334,3 +335,50 @@ class HistoryVerbs(NoteVerbs):
             return SetKeys({"id": str(uuid4())}, MEMORY_KEYS).apply(data.decode()).text.encode()
         except ValueError:
             return data  # no header that could hold it
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """One file a change touched: its texts `before` and `after`, None where there was none or it is no longer kept."""
+
+    change: Change
+    touched: Touched
+    before: str | None
+    after: str | None
+
+
+def revisions_of(memory: HistoryVerbs, number: int, limit: int = 0) -> list[Revision]:
+    """The first `limit` [all] revisions of change `number`, as far as the caller sees them. Raises NotFound."""
+    with memory.engine.guard:
+        near = next(iter(memory.log_by_run(limit=1, before=number + 1)), [])
+        change = next((each for each in near if each.number == number), None)
+        if change is None:
+            raise NotFound(f"#{number}", "the history")
+        folds: dict[str, str] = {}  # what texts became by counts of reads written into them since: that has no history
+        for each in memory.engine.home.history.changes():
+            if each.number <= number:
+                break
+            if each.verb == FOLD:
+                folds |= {file.old: file.new for file in each.files if file.old and file.new}
+        return [
+            Revision(change, each, _text_of(memory, each, each.old, folds),
+                     None if each.do == "remove" else _text_of(memory, each, each.new or each.old, folds))
+            for each in islice(change.texts(), limit or None)
+        ]  # fmt: skip
+
+
+def _text_of(memory: HistoryVerbs, each: Touched, digest: str | None, folds: dict[str, str]) -> str | None:
+    """The text with this SHA-256: kept, or still the file's."""
+    name = f"{each.project}/{each.path}"
+    for _ in range(len(folds) + 1):
+        if digest is None:
+            return None
+        with suppress(CommonplaceError):
+            return memory.engine.home.history.text(digest, name).decode("utf-8", "replace")
+        for path in (each.to, each.path):
+            with suppress(CommonplaceError):
+                store = store_at(memory.engine, each.project, each.root)
+                if path and (file := store.read(path)).etag == digest:
+                    return file.data.decode("utf-8", "replace")
+        digest = folds.get(digest)
+    return None

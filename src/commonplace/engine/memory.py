@@ -18,7 +18,7 @@ from commonplace.errors import CommonplaceError, StorageError
 
 if TYPE_CHECKING:
     from commonplace.engine.erase import Erased
-    from commonplace.engine.revisions import Revision
+    from commonplace.engine.history import Revision
 
 
 class Memory(ReviewVerbs, ProjectVerbs):
@@ -45,7 +45,7 @@ class Memory(ReviewVerbs, ProjectVerbs):
 
     def revisions(self, change: int, *, limit: int = 0) -> list[Revision]:
         """What a change of `log` did to the text of each note the caller sees; `limit` 0 = of all. Raises NotFound."""
-        from commonplace.engine.revisions import revisions_of
+        from commonplace.engine.history import revisions_of
 
         return revisions_of(self, change, limit)
 

@@ -11,7 +11,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from commonplace.clock import stamp
-from commonplace.engine import facts
+from commonplace.engine import memory_links
 from commonplace.engine.engine import verb
 from commonplace.engine.memory_links import LinkVerbs
 from commonplace.engine.places import PlaceVerbs
@@ -129,9 +129,9 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             for draft in drafts:
                 if (scope := self.check_scope(draft.scope)) != draft.scope:
                     draft = replace(draft, scope=scope)
-                old = facts.refs(self, draft.supersedes)
+                old = memory_links.refs(self, draft.supersedes)
                 if old or draft.valid_from or draft.valid_until:
-                    draft = facts.with_keys(self, draft, old)
+                    draft = memory_links.with_keys(self, draft, old)
                 if draft.project == CATEGORY_PROJECT:
                     step = self._put_memory(change, draft)
                 else:
@@ -142,7 +142,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
                 steps.append(step)
                 if old:
                     change.verb = "supersede"
-                    facts.end_for(self, change, old, draft, step)
+                    memory_links.end_for(self, change, old, draft, step)
             if steps and steps[0].old is not None:
                 change.verb = "overwrite"
         return [Stored(change.written(step), step.old is None) for step in steps]
@@ -164,7 +164,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             return self.find_ref(place), note
         with self.change("supersede") as change:
             before, after = self.find_ref(old), self.find_ref(new)
-            step = facts.supersede(self, change, before, after, valid_from)
+            step = memory_links.supersede(self, change, before, after, valid_from)
         return self.find_ref((before.project, before.path)), change.written(step)
 
     @verb
@@ -172,7 +172,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         """Of a note, those it supersedes and those that supersede it, in however many steps, the one that was valid at
         `moment` (`as_of`). Raises InvalidInput when none was."""
         info = self.find_ref(ref)
-        chain = facts.chain(self, info)
+        chain = memory_links.chain(self, info)
         projects = tuple({each.project for each in chain.values()})
         found, _ = self.list(Query(projects=projects, as_of=moment), limit=0)
         valid = [each for each in found if each.row in chain]

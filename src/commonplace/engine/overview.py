@@ -1,5 +1,7 @@
-"""The files derived from memories: `memory.md`, the index an agent reads at start (contract 001, 10), and the lists
-of pending reminders (contract 001, 8). They are never read back; equal memories give equal bytes.
+"""How memories are shown: as JSON, by the command and the agent tools (contract 001, 3 and 14); in the files derived
+from them, `memory.md`, the index an agent reads at start (contract 001, 10), and the lists of pending reminders
+(contract 001, 8), which are never read back (equal memories give equal bytes); and in numbers for people: how large a
+home is, how it grew, and who wrote what.
 
 `pending.md` holds the reminders of scope `global` that fired and nobody has acknowledged, which every agent may read;
 those of `agent:X` are in `pending.X.md`.
@@ -8,33 +10,148 @@ those of `agent:X` are in `pending.X.md`.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from commonplace.clock import EPOCH, parse_stamp, stamp
 from commonplace.engine.engine import verb
-from commonplace.engine.memory_rows import content_of
+from commonplace.engine.history import HistoryVerbs
 from commonplace.engine.reading import ReadVerbs
 from commonplace.engine.writing import is_agent
+from commonplace.errors import Ambiguous, NotFound
+from commonplace.index.note_queries import HomeCounts
 from commonplace.index.rows import NoteInfo
 from commonplace.note.frontmatter import REMOVE
 from commonplace.note.links import first_line
-from commonplace.note.model import CATEGORIES, CATEGORY_PROJECT, GLOBAL
+from commonplace.note.model import CATEGORIES, CATEGORY_PROJECT, FURTHER, GLOBAL
 from commonplace.note.reminder import CATEGORY as REMINDERS
 from commonplace.note.reminder import Reminder
 from commonplace.query import Query
+from commonplace.store.base import sha256
 from commonplace.store.files import open_own, put_derived
 from commonplace.text.unicode import one_line
+
+if TYPE_CHECKING:
+    from commonplace.note.model import Note
 
 MOST_LINES = 200
 _LENGTH = 80
 _HEAD, _NONE = "# Pending Reminders\n\n", "None.\n"
 _AGENT = "agent:"
 _NEVER = datetime.max.replace(tzinfo=UTC)
+WEEKS = 12
 
 Firing = Mapping[int, Mapping[str, Any]]
 """By row, the header keys a reminder is about to get."""
+
+KEYS = (
+    "id", "content", "content_hash", "phase", "category", "scope", "tags", "source",
+    "created_at", "updated_at", "expires_at", "access_count", "links", "version", "path",
+)  # fmt: skip
+"""The keys of the `memory` object, in order; those of FURTHER that are set follow."""
+
+_LISTS = ("aliases", "merged", "unlinked", "kept_from", "supersedes")
+_TIMES = ("due_at", "fired_at", "acked_at", "last_used_at", "archived_at")
+
+
+def content_of(memory: ReadVerbs, info: NoteInfo) -> str:
+    """The content of a memory the index knows: its text without frontmatter and final newline."""
+    return contents(memory, [info])[0]
+
+
+@verb
+def contents(memory: ReadVerbs, infos: Sequence[NoteInfo]) -> list[str]:
+    """The contents of several memories, in their order."""
+    bodies = memory.index.notes.bodies([info.row for info in infos])
+    return [bodies.get(info.row, "").removesuffix("\n") for info in infos]
+
+
+def record(memory: ReadVerbs, each: Note | NoteInfo, content: str) -> dict[str, Any]:
+    """The `memory` object of JSON answers: fixed keys in their order, then the further ones that are set."""
+    row = {
+        "id": each.id,
+        "content": content,
+        "content_hash": sha256(content.encode("utf-8", "surrogatepass")),
+        "phase": each.phase,
+        "category": each.category,
+        "scope": each.scope,
+        "tags": list(each.tags),
+        "source": each.source,
+        "created_at": _stamped(each.created),
+        "updated_at": _stamped(each.updated or each.changed),
+        "expires_at": _stamped(each.expires) if each.expires else None,
+        "access_count": each.access_count,
+        "links": visible_links(memory, each.links),
+        "version": each.version,
+        "path": home_path(each),
+    }
+    for key in FURTHER if not isinstance(each, NoteInfo) or each.may_say(FURTHER) else ():
+        value = _further(key, each.header.get(key))
+        if key == "unlinked" and value:
+            value = visible_links(memory, value)
+        if value not in (None, "", []):
+            row[key] = value
+    if each.suspicious:
+        row["suspicious"] = list(each.suspicious)
+    return row
+
+
+def home_path(each: Note | NoteInfo) -> str:
+    """Where a memory lies, relative to the home."""
+    return f"{each.project.removeprefix('.')}/{each.path}"
+
+
+def records(memory: ReadVerbs, infos: Iterable[NoteInfo]) -> list[dict[str, Any]]:
+    """The objects of several memories."""
+    every = list(infos)
+    marks = memory.validity_marks(every)
+    return [
+        record(memory, info, content) | ({"validity": marks[info.row]} if info.row in marks else {})
+        for info, content in zip(every, contents(memory, every), strict=True)
+    ]
+
+
+def read_record(memory: ReadVerbs, info: NoteInfo) -> dict[str, Any]:
+    """The object of one memory as it is on disk now, counted as read, and what is to be said of its validity."""
+    note, marks = memory.read(info), memory.validity_marks([info])
+    return record(memory, note, note.content) | ({"validity": marks[info.row]} if marks else {})
+
+
+def visible_links(memory: ReadVerbs, links: Iterable[str]) -> list[str]:
+    """The ids of `links` without those of memories the caller may not see."""
+    shown = []
+    for each in links:
+        with suppress(NotFound):
+            if memory.agent is not None:
+                memory.memory_id(each)
+            shown.append(each)
+    return shown
+
+
+def complaint(error: NotFound | Ambiguous) -> str:
+    """What is said when no memory, or none alone, has the id asked for (contract 001, 1)."""
+    if isinstance(error, Ambiguous):
+        return f'ambiguous id "{error.identifier}": {error.total} memories match'
+    return f"memory not found: {error.identifier}"
+
+
+def _further(key: str, value: Any) -> Any:
+    if key in _LISTS and value not in (None, "", []):
+        return [str(item) for item in value] if isinstance(value, list) else [str(value)]
+    if key in _TIMES and value not in (None, "", []):
+        with suppress(ValueError, OverflowError):
+            return stamp(parse_stamp(str(value)))
+        return str(value)
+    return value
+
+
+def _stamped(value: datetime | str) -> str:
+    return value if isinstance(value, str) else stamp(value)
 
 
 class Overview:
@@ -161,3 +278,63 @@ def _is_ours(path: Path) -> bool:
             return file.read(len(_HEAD)) == _HEAD.encode()
     except OSError:
         return False
+
+
+@dataclass(slots=True)
+class Figures:
+    """`bytes` of the notes the caller sees, `index_bytes` and `history_bytes` on disk; `weeks`: (its Monday, new notes)
+    of the last WEEKS weeks, the oldest first."""
+
+    counts: HomeCounts
+    bytes: int
+    index_bytes: int
+    history_bytes: int
+    weeks: list[tuple[date, int]]
+
+
+@dataclass(slots=True)
+class Writer:
+    """Who wrote (`agent`; None: the owner), through which client: its changes by verb, its sessions, the last time."""
+
+    agent: str | None
+    client: str
+    last: str
+    verbs: Counter[str] = field(default_factory=Counter)
+    sessions: set[str] = field(default_factory=set)
+
+
+@verb
+def figures(memory: HistoryVerbs) -> Figures:
+    """The size and growth of the home, as the caller of `memory` sees it."""
+    layout, zone = memory.engine.layout, memory.settings.zone
+    today = memory.clock().astimezone(zone).date()
+    monday = today - timedelta(days=today.weekday())
+    written, total = {monday - timedelta(weeks=each): 0 for each in reversed(range(WEEKS))}, 0
+    counts = memory.stats()
+    for created, size in memory.index.notes.written(memory.agent):
+        total += size
+        day = (EPOCH + timedelta(microseconds=created)).astimezone(zone).date()
+        if (week := day - timedelta(days=day.weekday())) in written:
+            written[week] += 1
+    index = _size([layout.index, layout.index.with_name(f"{layout.index.name}-wal")])
+    return Figures(counts, total, index, _size([layout.journal, *layout.objects.rglob("*")]), [*written.items()])
+
+
+def writers(memory: HistoryVerbs, since: datetime) -> list[Writer]:
+    """Who changed something since a moment, those who did so last first."""
+    found: dict[tuple[str | None, str], Writer] = {}
+    for change in memory.log(limit=0, since=since):
+        by = change.by or {}
+        client = by.get("client") or change.face or ""
+        writer = found.setdefault((change.agent, client), Writer(change.agent, client, change.time))
+        writer.verbs[change.verb] += 1
+        writer.sessions.update(filter(None, [by.get("session")]))
+    return list(found.values())
+
+
+def _size(places: Iterable[Path]) -> int:
+    total = 0
+    for place in places:
+        with suppress(OSError):
+            total += os.stat(place).st_size
+    return total

@@ -224,11 +224,11 @@ def _lost(change: Change) -> int:
 
 def _emptied(root: str, folder: str, removed: set[str]) -> list[str]:
     """Folders that hold nothing once `removed` are gone, deepest first."""
-    found: list[str] = []
+    found: dict[str, None] = {}
     for place, folders, files in os.walk(os.path.join(root, folder), topdown=False):
         here = os.path.relpath(place, root)
         names = [f"{here}/{name}" for name in files]
         inside = [f"{here}/{name}" for name in folders]
         if all(name in removed for name in names) and all(name in found for name in inside):
-            found.append(here)
-    return found
+            found[here] = None
+    return [*found]

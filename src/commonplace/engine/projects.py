@@ -18,7 +18,7 @@ from commonplace.errors import Exists, InvalidInput, ProjectRefused, StorageErro
 from commonplace.note.model import ARCHIVE_PROJECT, BUILT_IN_PROJECTS, TRACE_PROJECT
 from commonplace.store.base import Store
 from commonplace.store.files import make_private, reason, sync_folder, write_file
-from commonplace.store.shared import changing_shared
+from commonplace.store.layout import changing_shared
 
 _SYSTEM = frozenset(
     ("bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "libx32", "private", "proc", "run", "sbin", "snap", "sys",

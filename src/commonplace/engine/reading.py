@@ -23,7 +23,7 @@ from commonplace.store import path_guard
 from commonplace.store.base import sha256
 
 if TYPE_CHECKING:
-    from commonplace.engine.limits import Use
+    from commonplace.engine.write_gate import Use
     from commonplace.index.note_queries import HomeCounts
     from commonplace.index.rows import Hit, Hits, SmartResult
     from commonplace.index.search.ranking import Nearness

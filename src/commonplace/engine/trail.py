@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from commonplace.engine.engine import Engine
-from commonplace.engine.locations import Location, own_root
+from commonplace.engine.transaction import Location, own_root
 from commonplace.engine.writing import as_file, id_list
 from commonplace.errors import NotFound, StorageError
 from commonplace.index.database import SCHEMA

@@ -1,4 +1,9 @@
-"""Writing: a transaction is the only way to change files, and it belongs to one caller of the open home."""
+"""Writing: a transaction is the only way to change files, and it belongs to one caller of the open home.
+
+Where the files of a change lie is known also of a project that only the process that made the change knew (a preset's
+vault, a bank root of the environment): it is in no configuration, so the journal names its folder in each step. A step
+that names none lies where this home keeps the project.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +11,13 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, Self, TypeVar
+from pathlib import Path
+from typing import Any, Self, TypeVar, cast
 
 from commonplace.clock import waits_at_most
-from commonplace.engine import limits, locations
 from commonplace.engine.engine import Engine
-from commonplace.engine.provenance import sign
-from commonplace.errors import InvalidInput, NotText, SecretRefused, StorageError
+from commonplace.engine.write_gate import check_limits, sign
+from commonplace.errors import CommonplaceError, InvalidInput, NotText, SecretRefused, StorageError
 from commonplace.note.model import GLOBAL, SCOPE, SCOPE_HINT, Note, Provenance
 from commonplace.store.base import File, Stamp
 from commonplace.store.change import Step
@@ -170,7 +175,7 @@ class Transaction:
         Of an entry with a time to live no text is kept (contract 004, 4). Raises ReadOnlyProject, ProjectNotFound.
         """
         store = self._engine.folder(project) if store is None else store
-        away = locations.own_root(self._engine, project) != store.root
+        away = own_root(self._engine, project) != store.root
         if project == "kv" and isinstance(old := more.get("old"), File):
             from commonplace.note.entry import is_passing
 
@@ -184,7 +189,7 @@ class Transaction:
         if not self.steps:
             return
         engine, session = self._engine, self._session
-        for step in self.steps:
+        for step in {each.root: each for each in self.steps}.values():
             if os.path.isdir(step.root):
                 continue
             # The folder of a built-in project is made at its first use; that of an added one is not ours to make.
@@ -196,7 +201,7 @@ class Transaction:
             session.notices.clear()
         session.notices += engine.gate.admit(self.steps, self.verb, session.is_owner)
         about = self.about or (self.steps[0].project, self.steps[0].to or self.steps[0].path)
-        limits.check(self.steps, engine.settings, session.agent, engine.day_use, engine.clock())
+        check_limits(self.steps, engine.settings, session.agent, engine.day_use, engine.clock())
         sign(self.steps, self.verb, session.agent, self.made_from, session.index, engine.home.history)
         self.done = engine.home.commit(
             self.verb, self.steps, about=about, agent=session.agent, face=session.face,
@@ -227,7 +232,7 @@ class Transaction:
         known: dict[tuple[str, str], Provenance] = {}
         written: dict[tuple[str, str], tuple[Note, Stamp] | None] = {}
         for step, each in zip(self.steps, change.files[-len(self.steps) :], strict=True):
-            if each.project == PRIVATE or not locations.is_here(engine, each.project, each.root):
+            if each.project == PRIVATE or not is_here(engine, each.project, each.root):
                 continue
             if each.do == "remove":
                 removed.append((each.project, each.path))
@@ -285,3 +290,61 @@ def _file_of(step: Step) -> File:
     assert step.stamp is not None
     assert step.etag is not None
     return File(step.data, step.stamp, step.etag)
+
+
+Location = tuple[str, str, str]
+"""(project, path, root): `root` as in the journal, empty for a project where this home keeps it."""
+
+
+class LocationGone(CommonplaceError):
+    """The folder of a change is unknown or no longer usable."""
+
+    code = "storage"
+
+
+def own_root(engine: Engine, project: str) -> str | None:
+    """The folder this home keeps the project in, whatever this process was told; None when it has no such project."""
+    if project == PRIVATE:  # the answers of review, which undo takes back
+        return str(engine.layout.private)
+    place = engine.layout.built_in().get(project) or engine.settings.projects.get(project)
+    return None if place is None else os.path.abspath(os.path.expanduser(place))
+
+
+def root_of(engine: Engine, project: str) -> str:
+    """What the journal says of where this process has the project: `Location`."""
+    root = engine.store(project).root
+    return os.path.realpath(root) if own_root(engine, project) != root else ""
+
+
+def is_here(engine: Engine, project: str, root: str) -> bool:
+    """Whether this process has the project there."""
+    if not root and not engine.extra and not engine.only:
+        return True
+    store = engine.stores.get(project)
+    if store is None:
+        return False
+    return os.path.realpath(store.root) == root if root else own_root(engine, project) == store.root
+
+
+def store_at(engine: Engine, project: str, root: str) -> FolderStore:
+    """The store of the project there. Raises LocationGone. A folder the journal names must still be that very folder:
+    one that was moved away, or is reached through a symlink by now, may be anything."""
+    if project in engine.stores and is_here(engine, project, root):
+        return cast(FolderStore, engine.stores[project])  # a graph file is refused once something would be written
+    folder = root or own_root(engine, project)
+    if folder is None:
+        raise LocationGone(f"there is no project {project} here")
+    if root and not os.path.isdir(root):
+        raise LocationGone(f"{root}, the folder of project {project}, is gone")
+    if root and os.path.realpath(root) != root:
+        raise LocationGone(f"{root}, the folder of project {project}, is reached through a symlink now")
+    is_text = project == "memories"
+    return FolderStore(project, Path(folder), every_text=is_text, links=is_text)
+
+
+def read_or_none(store: FolderStore, path: str) -> File | None:
+    """The file, None where it cannot be read."""
+    try:
+        return store.read(path)
+    except CommonplaceError:
+        return None

@@ -7,10 +7,8 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from commonplace.engine import locations
-from commonplace.engine.locations import Location, LocationGone
 from commonplace.engine.notes import NoteVerbs
-from commonplace.engine.transaction import Transaction
+from commonplace.engine.transaction import Location, LocationGone, Transaction, is_here, read_or_none, store_at
 from commonplace.engine.writing import as_file, id_list, scope_of
 from commonplace.errors import CannotUndo, NotFound
 from commonplace.note.model import MEMORY_KEYS, MEMORY_PROJECTS
@@ -32,6 +30,7 @@ class Undo:
 
     _done: Change
     _later: list[Change]
+    _folds: dict[tuple[str, str], list[Touched]]
 
     def __init__(self, session: NoteVerbs, transaction: Transaction):
         self._session = session
@@ -44,7 +43,9 @@ class Undo:
     def take_back(self, done: Change, later: list[Change]) -> None:
         """Add the inverse of each step of `done`, last first; `later` are the changes after it. The memories of a job's
         action remember that it was taken back: of a pair, one names the other."""
-        self._done, self._later = done, later
+        self._done, self._later, self._folds = done, later, {}
+        for each in (one for change in reversed(later) if change.verb == FOLD for one in change.files):
+            self._folds.setdefault((each.project, each.path), []).append(each)
         is_of_job = done.undoes is None and (done.run is not None or done.verb in _OF_JOBS)
         back = [each for each in done.files if is_of_job and each.project in MEMORY_PROJECTS and each.old is not None]
         if done.verb == "merge":
@@ -89,13 +90,13 @@ class Undo:
         """The file as the steps so far leave it."""
         step = self._steps.get((project, path))
         if step is None:
-            return locations.read_or_none(store, path)
+            return read_or_none(store, path)
         return replace(as_file(step.data), etag=sha256(step.data)) if step.do == "put" and step.data else None
 
     def _refuse_foreign(self, store: FolderStore, moved: Touched) -> None:
         """A folder that holds notes the caller may not see is not theirs to move back."""
         engine = self._engine
-        if locations.is_here(engine, moved.project, moved.root):
+        if is_here(engine, moved.project, moved.root):
             engine.fresh(whole=True)
             scopes = [info.scope for info in engine.index.notes.below(moved.project, moved.to)]
         else:
@@ -109,7 +110,7 @@ class Undo:
     def _store(self, each: Touched) -> FolderStore:
         """The store the step was on."""
         try:
-            return locations.store_at(self._engine, each.project, each.root)
+            return store_at(self._engine, each.project, each.root)
         except LocationGone as error:
             raise self._refusal(str(error)) from None
 
@@ -133,7 +134,7 @@ class Undo:
             self._expect_there(store, each, each.to, each.new or each.old)
             self._expect_free(store, each)
             self._add("move", each, store, each.to, to=each.path,
-                      old=locations.read_or_none(store, each.to) if each.old else None)  # fmt: skip
+                      old=read_or_none(store, each.to) if each.old else None)  # fmt: skip
         elif each.do == "put":
             file = self._expect_there(store, each, each.path, each.new)
             if each.old is None:
@@ -169,10 +170,9 @@ class Undo:
                 return None
             raise self._blocked(each, path)
         file = self._file(store, each.project, path)
-        for change in reversed(self._later):  # counts of reads written into it since are no other text
-            for one in change.files if change.verb == FOLD else ():
-                if (one.project, one.path, one.old) == (each.project, path, etag):
-                    etag = one.new or etag
+        for fold in self._folds.get((each.project, path), ()):  # counts of reads written since are no other text
+            if fold.old == etag:
+                etag = fold.new or etag
         if file is None or (file.etag != etag and not self._is_but_marked(each.project, path, file, etag)):
             raise self._blocked(each, path)
         return file

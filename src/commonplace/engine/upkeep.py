@@ -20,7 +20,7 @@ from commonplace.clock import parse_stamp, stamp
 from commonplace.engine import writing
 from commonplace.engine.engine import verb
 from commonplace.engine.history import HistoryVerbs
-from commonplace.engine.memory_rows import content_of
+from commonplace.engine.overview import content_of
 from commonplace.engine.transaction import Transaction
 from commonplace.errors import Conflict, Exists, InvalidInput, NotFound, NotText, StorageError
 from commonplace.index.resolve import TITLE_CUT

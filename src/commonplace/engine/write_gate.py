@@ -1,22 +1,31 @@
-"""The write gate: what a change would bring in is looked at before it is written, by the rules of text/gate.rules and
-the owner's own (docs/gate.md).
+"""The write gate: what a change may write, and what the journal is to say of where its texts come from.
 
-A secret is refused, redacted, or written with a warning, as `gate.secrets` says for agents and `gate.own_secrets` for
-the owner. What a change did not bring in, because it stood in the notes it replaces, is let through.
+What a change would bring in is looked at before it is written, by the rules of text/gate.rules and the owner's own
+(docs/gate.md): a secret is refused, redacted, or written with a warning, as `gate.secrets` says for agents and
+`gate.own_secrets` for the owner. What stood in the notes it replaces is let through. How large a note may be, and how
+much an agent may write in a day, is counted from the journal (docs/trust.md).
+
+A note has the least trust of what it was made from: an edit keeps what was there and adds to it; a text that replaces
+a note whole is its writer's alone; a change of the header alone (tags, links, counts) leaves the note as it was.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from commonplace.clock import EPOCH, parse_stamp, to_utc
 from commonplace.config import Settings
-from commonplace.errors import ConfigError, SecretRefused
-from commonplace.note.model import CATEGORY_PROJECT
+from commonplace.errors import ConfigError, LimitExceeded, SecretRefused
+from commonplace.index.index import Index
+from commonplace.note.model import CATEGORY_PROJECT, Provenance, least
 from commonplace.store.base import File, sha256
 from commonplace.store.change import Step
+from commonplace.store.journal import IMPORTING, ORIGINS, Change, History
 from commonplace.store.layout import PRIVATE
 
 # text/gate.py is imported by the first text to be looked at: most commands have none.
@@ -25,6 +34,12 @@ if TYPE_CHECKING:
 
 ALLOW, WARN, REDACT, REFUSE = "allow", "warn", "redact", "refuse"
 _RESTORING = ("undo", "restore")
+_WHOLE = ("write", "overwrite", "create")
+"""Verbs that replace a note's text as a whole."""
+_UNKNOWN = Provenance()
+_SLACK = timedelta(days=1)
+_OF_OTHERS = frozenset(("delete", "undo"))
+"""Verbs that write nothing new, but into notes the agent does not see: their sizes would tell of those."""
 
 
 class Gate:
@@ -133,3 +148,170 @@ def _redact(step: Step, text: str, found: list[GateMatch]) -> None:
             step.path = f"{folder}/{links.memory_file_name(content, identity)}"
         new = edit.SetKeys({"content_hash": sha256(content.encode())}).apply(new).text
     step.data = new.encode()
+
+
+@dataclass(slots=True)
+class Use:
+    """What one agent wrote on a day: new notes, and bytes in all."""
+
+    notes: int = 0
+    bytes: int = 0
+
+
+class DayUse:
+    """The use of all agents of one home on the day of the last question. Each line of the journal is read once."""
+
+    def __init__(self, history: History):
+        self._history = history
+        self._begins = self._ends = EPOCH
+        self._last = 0
+        self._agents: dict[str, Use] = {}
+
+    def since_midnight(self, now: datetime, settings: Settings) -> dict[str, Use]:
+        """What each agent wrote on the day of `now`."""
+        history = self._history
+        if not self._begins <= now < self._ends or self._last > history.last:
+            day = now.astimezone(settings.zone).date()
+            self._begins, self._ends = (
+                to_utc(datetime.combine(each, time()), settings.zone) for each in (day, day + timedelta(days=1))
+            )
+            self._last, self._agents = 0, {}
+        for change in history.changes() if history.last != self._last else ():
+            if change.number <= self._last or parse_stamp(change.time) < self._begins:
+                break
+            self._add(change)
+        self._last = history.last
+        return self._agents
+
+    def count(self, change: Change) -> None:
+        """Count the change that was just made here, so that it is not read again."""
+        if self._last == change.number - 1:
+            self._last = change.number
+            self._add(change)
+
+    def _add(self, change: Change) -> None:
+        if change.agent is None:
+            return
+        use = self._agents.setdefault(change.agent, Use())
+        if change.verb not in _OF_OTHERS:
+            use.bytes += sum(each.size for each in change.files)
+        new = sum(each.do == "put" and each.old is None for each in change.files)
+        use.notes += max(0, new - sum(each.do == "remove" for each in change.files))
+
+
+def check_limits(steps: Sequence[Step], settings: Settings, agent: str | None, day: DayUse, now: datetime) -> None:
+    """Raises LimitExceeded when a note is too large, or `agent` (None: the owner) would write too much today."""
+    puts = [step for step in steps if step.do == "put" and step.data is not None]
+    for step in puts:
+        size, before = len(step.data or b""), len(step.old.data) if step.old else 0
+        if settings.note_bytes and size > max(settings.note_bytes, before):
+            raise LimitExceeded(
+                f"{step.path} would have {size:,} bytes; a note may have {settings.note_bytes:,}. "
+                "Nothing was changed. Split it, or let the owner raise limits.note_bytes."
+            )
+    if agent is None:
+        return
+    use = day.since_midnight(now, settings).get(agent, Use())
+    new = sum(step.old is None for step in puts) - sum(step.do == "remove" for step in steps)
+    size = sum(len(step.data or b"") for step in puts)
+    for name, limit, used, more, unit in (
+        ("agent_notes_per_day", settings.agent_notes_per_day, use.notes, max(new, 0), "new notes"),
+        ("agent_bytes_per_day", settings.agent_bytes_per_day, use.bytes, size, "bytes"),
+    ):
+        if limit and more and used + more > limit:
+            raise LimitExceeded(
+                f"Agent {agent} wrote {used:,} of the {limit:,} {unit} it may write a day; this is {more:,} more. "
+                f"Nothing was changed. Go on tomorrow, or let the owner raise limits.{name}."
+            )
+
+
+class Writers:
+    """Reads the journal backwards, as far as needed and each line once; what it saw is kept while it lives.
+
+    With `is_system` the journal has the times of the system's clock, as files have: a text is not looked for in changes
+    older than its file.
+    """
+
+    def __init__(self, history: History, *, is_system: bool):
+        self._changes = history.changes(origins=True)
+        self._is_system = is_system
+        self._at: str | None = None
+        self._places: dict[tuple[str, str, str], Provenance] = {}
+        self._texts: dict[str, Provenance] = {}
+
+    def of(self, project: str, path: str, file: File) -> Provenance:
+        """Where the text of this file comes from: from the latest change that wrote it there, else anywhere."""
+        place = (project, path, file.etag)
+        oldest = datetime.fromtimestamp(file.stamp.mtime_ns / 1e9, UTC) - _SLACK if self._is_system else None
+        while place not in self._places and self._read(oldest):
+            continue
+        return self._places.get(place) or self._texts.get(file.etag, _UNKNOWN)
+
+    def of_text(self, etag: str) -> Provenance | None:
+        """Where this text comes from, by the latest change that wrote it anywhere; None when no change did."""
+        while etag not in self._texts and self._read(None):
+            continue
+        return self._texts.get(etag)
+
+    def _read(self, oldest: datetime | None) -> bool:
+        """Look at one more change. False when there is none, or none young enough."""
+        if oldest is not None and self._at is not None and parse_stamp(self._at) < oldest:
+            return False
+        change = next(self._changes, None)
+        if change is None:
+            return False
+        self._at = change.time
+        for each in change.files:
+            if each.do in ("put", ORIGINS) and each.new is not None:
+                found = change.provenance(each)
+                self._places.setdefault((each.project, each.path, each.new), found)
+                self._texts.setdefault(each.new, found)
+        return True
+
+
+def sign(
+    steps: Sequence[Step], verb: str, agent: str | None, made_from: Sequence[Provenance], index: Index, history: History
+) -> None:
+    """Note in each `put` what the journal is to say of where its text comes from, besides the caller (`Touched.by`).
+
+    `agent` (None: the owner) makes the change `verb`; new notes are made from notes that come from `made_from`.
+    """
+    puts = [step for step in steps if step.do == "put" and step.data is not None]
+    gone = [step for step in steps if step.do == "remove" and step.old is not None]
+    own = "import" if verb in IMPORTING else "owner" if agent is None else "agent"
+    writers = Writers(history, is_system=False)
+    for step in puts:
+        if verb in _RESTORING:
+            assert step.data is not None
+            if was := writers.of_text(sha256(step.data)):
+                step.by = (step.by or {}) | was.row()
+                continue
+        if verb in _WHOLE:
+            continue
+        before = [_known(index, step)] if step.old else []
+        body = _body(step.data)
+        if step.old is None:  # perhaps the same note under another path, in the archive or out of it
+            before = [_known(index, each) for each in gone if each.old and _body(each.old.data) == body]
+        if verb == "merge":
+            before += [_known(index, each) for each in gone]
+        elif before and verb != "edit" and (step.old is None or _body(step.old.data) == body):
+            step.by = before[0].row()
+            continue
+        trust = least(own, *(each.trust for each in (*before, *(made_from if step.old is None else ()))))
+        if trust != own:
+            step.by = (step.by or {}) | {"trust": trust}
+
+
+def _known(index: Index, step: Step) -> Provenance:
+    """Where the text that stands there comes from, if the index has seen these bytes."""
+    info = index.notes.get(step.project, step.path)
+    assert step.old is not None
+    return info.provenance if info is not None and info.etag == step.old.etag else _UNKNOWN
+
+
+def _body(data: bytes | None) -> bytes:
+    """What follows the header."""
+    from commonplace.note.frontmatter import split
+
+    text = (data or b"").decode("utf-8", "replace")
+    return text[split(text)[1] :].strip().encode()

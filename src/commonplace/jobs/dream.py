@@ -43,8 +43,7 @@ from commonplace.llm import Endpoint, NoAnswer
 from commonplace.note.model import ARCHIVED, CATEGORIES, INBOX, ORGANIZED
 from commonplace.note.reminder import CATEGORY as REMINDERS
 from commonplace.store.files import put_derived
-from commonplace.store.layout import Layout
-from commonplace.store.shared import changing_shared
+from commonplace.store.layout import Layout, changing_shared
 
 if TYPE_CHECKING:
     from commonplace.config import Settings

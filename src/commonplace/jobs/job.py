@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from commonplace.clock import parse_stamp
-from commonplace.engine.memory_rows import contents
+from commonplace.engine.overview import contents
 from commonplace.engine.upkeep import Upkeep
 from commonplace.engine.writing import id_list
 from commonplace.errors import (

@@ -17,7 +17,7 @@ from itertools import chain, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from commonplace.engine.memory_rows import contents
+from commonplace.engine.overview import contents
 from commonplace.engine.review import ReviewBatch, ReviewItem, ReviewSource
 from commonplace.engine.upkeep import Upkeep
 from commonplace.errors import NotFound

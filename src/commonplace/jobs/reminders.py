@@ -21,8 +21,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commonplace.clock import stamp
-from commonplace.engine.memory_rows import contents
-from commonplace.engine.overview import Pending
+from commonplace.engine.overview import Pending, contents
 from commonplace.engine.upkeep import Upkeep
 from commonplace.engine.writing import id_list
 from commonplace.errors import Ambiguous, AmbiguousTime, InvalidInput, NotFound, PastTime, TimeRefused

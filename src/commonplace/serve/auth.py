@@ -26,8 +26,7 @@ from commonplace.errors import CommonplaceError, Exists, InvalidInput, StorageEr
 from commonplace.faces.tool import Tool
 from commonplace.store.base import sha256
 from commonplace.store.files import lock_file, make_private, put_derived, reason, storing, sync_folder
-from commonplace.store.layout import Layout
-from commonplace.store.shared import changing_shared, follow_shared, shared_space
+from commonplace.store.layout import Layout, changing_shared, follow_shared, shared_space
 
 SCOPES = ("read", "write", "admin")
 """What a token may do, each more than the one before."""

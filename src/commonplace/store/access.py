@@ -62,26 +62,29 @@ class AccessLog:
 
     def count_read(self, key: str, times: int = 1) -> None:
         """Count reads of `key`. A log that cannot be written costs the count, not the read."""
-        self._append(f"{times} {key}\n")
+        self._append([f"{times} {key}\n"])
 
     def note_use(self, keys: Iterable[str], moment: datetime) -> None:
         """Note that these were used at `moment`. A log that cannot be written costs the note, not the use."""
-        if lines := "".join(f"@{int(moment.timestamp())} {key}\n" for key in keys):
-            self._append(lines)
+        self._append([f"@{int(moment.timestamp())} {key}\n" for key in keys])
 
     def restart(self, *keys: str) -> None:
         """Forget the reads of these so far: other notes begin in their place."""
-        if lines := "".join(f"0 {key}\n" for key in dict.fromkeys(keys) if self.counts().get(key)):
-            self._append(lines)
+        self._append([f"0 {key}\n" for key in dict.fromkeys(keys) if self.counts().get(key)])
 
-    def _append(self, lines: str) -> None:
+    def _append(self, lines: Iterable[str]) -> None:
+        data = "".join(
+            each for each in lines if each.count("\n") == 1
+        ).encode()  # else a key would say more than itself
+        if not data:
+            return
         try:
             with waits_at_most(_PATIENCE):
                 fd = lock_file(self._path, fcntl.LOCK_SH, access=_APPEND)
         except (OSError, Busy):
             return
         try:
-            os.write(fd, lines.encode())
+            os.write(fd, data)
         except OSError:
             return
         finally:
@@ -120,7 +123,7 @@ class AccessLog:
                 if not whole:
                     break
                 self._size += whole
-                for line in block[:whole].decode("utf-8", "replace").splitlines():
+                for line in block[:whole].decode("utf-8", "replace").split("\n"):
                     count, _, key = line.partition(" ")
                     if count == "0":
                         self._counts.pop(key, None)

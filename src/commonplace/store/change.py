@@ -24,6 +24,8 @@ NEW_MODE = 0o600
 KINDS = ("put", "remove", "move", "mkdir", "rmdir", "unlink", "symlink")
 PARALLEL_WRITES = 16
 """From so many files on, temp files are synced by as many threads: the disk does them faster together."""
+_OPEN_FOLDERS = 200
+"""Folders a change keeps open at a time: a process may have but some hundred files open."""
 _RECORDED = ("do", "project", "root", "path", "to", "scope", "link", "kept", "temp", "temp_folder")
 
 
@@ -88,11 +90,22 @@ class Execution:
         self._held: list[tuple[Step, str]] = []
 
     def _folder(self, step: Step, path: str) -> Folder:
-        """The open folder at `path` of the step's project; opened and checked once."""
+        """The open folder at `path` of the step's project, checked when it is opened. Of many only those used last
+        stay open."""
         key = (step.root, path)
-        if key not in self._folders:
-            self._folders[key] = open_folder(step.root, path, step.project)
-        return self._folders[key]
+        folder = self._folders.pop(key, None)
+        if folder is None:
+            if len(self._folders) >= _OPEN_FOLDERS:
+                self._let_go(next(iter(self._folders)))
+            folder = open_folder(step.root, path, step.project)
+        self._folders[key] = folder
+        return folder
+
+    def _let_go(self, key: tuple[str, str]) -> None:
+        """Close a folder, its entries made durable if any step was carried out yet."""
+        with self._folders.pop(key) as folder:
+            if self._durable and self._reverse:
+                os.fsync(folder.fd)
 
     def _at(self, step: Step, path: str | None = None) -> tuple[Folder, str]:
         """The open parent folder of `path`, by default the step's, and the name in it."""
@@ -116,8 +129,6 @@ class Execution:
 
     def sync_temps(self, puts: Sequence[Step], threads: Executor) -> None:
         """Sync the temp files of `put` steps that were written without: the disk does many at once."""
-        temps = [(step.temp, self._folder(step, step.temp_folder).fd) for step in puts]
-        parts = [temps[n::PARALLEL_WRITES] for n in range(min(PARALLEL_WRITES, len(temps)))]
 
         def sync(files: Iterable[tuple[str, int]]) -> None:
             for name, folder in files:
@@ -127,8 +138,10 @@ class Execution:
                 finally:
                     os.close(fd)
 
-        for _ in threads.map(sync, parts):
-            continue
+        for at in range(0, len(puts), _OPEN_FOLDERS):  # the folders of so many are open at the same time
+            temps = [(step.temp, self._folder(step, step.temp_folder).fd) for step in puts[at : at + _OPEN_FOLDERS]]
+            for _ in threads.map(sync, [temps[n::PARALLEL_WRITES] for n in range(min(PARALLEL_WRITES, len(temps)))]):
+                continue
 
     def remove_temps(self, steps: Sequence[Step]) -> None:
         """Remove the temp files of steps that were not carried out."""

@@ -231,9 +231,9 @@ class History:
         try:
             at, tail, size = os.fstat(fd).st_size, b"", _FIRST_BLOCK
             while at > 0:
-                start, size = max(0, at - size), _BLOCK
+                start = max(0, at - size)
                 tail, *lines = (os.pread(fd, at - start, start) + tail).split(b"\n")
-                at = start
+                at, size = start, max(_BLOCK, len(tail))  # a long line is read in few parts
                 for line in filter(bytes.strip, reversed([tail, *lines] if at == 0 else lines)):
                     with suppress(ValueError):
                         change = Change.load(line)

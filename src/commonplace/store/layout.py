@@ -1,9 +1,12 @@
-"""The only module that knows the names of a home's folders and files (docs/format.md)."""
+"""The only module that knows the names of a home's folders and files (docs/format.md), and those that are the same on
+every machine where its notes are in a database: configuration, tokens, ... For a home in a folder that does nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import Protocol
 
 from commonplace.note.model import ARCHIVE_PROJECT, BUILT_IN_PROJECTS, TRACE_PROJECT
 from commonplace.store.base import sha256
@@ -73,3 +76,46 @@ class Layout:
     def built_in(self) -> Mapping[str, Path]:
         """Every built-in project with its folder, the archive and the traces of sessions."""
         return self._built_in
+
+
+class SharedSource(Protocol):
+    """Where shared files come from: see `follow_shared`, `changing_shared`."""
+
+    space: str
+
+    def follow(self) -> None: ...
+
+    def changing(self, path: Path) -> AbstractContextManager[None]: ...
+
+
+_SOURCES: dict[Path, SharedSource] = {}
+"""By the root of the home, for this process."""
+
+
+def share(root: Path, source: SharedSource) -> None:
+    """From now on the files of the home at `root` are those of `source`."""
+    _SOURCES[root] = source
+
+
+def shared_space(root: Path) -> str | None:
+    """The space of the database that the files at `root` are of; None for a home in a folder."""
+    source = _SOURCES.get(root)
+    return None if source is None else source.space
+
+
+def follow_shared(root: Path) -> None:
+    """Have the files at `root` as they are now; as they were if the database cannot be asked."""
+    if (source := _SOURCES.get(root)) is not None:
+        source.follow()
+
+
+@contextmanager
+def changing_shared(root: Path, path: Path) -> Iterator[None]:
+    """Inside, the file at `path` is as it is now and may be written or removed; no other machine changes it. At the
+    end it is so everywhere. Raises DatabaseAway, DatabaseRefused; then it is as before."""
+    source = _SOURCES.get(root)
+    if source is None:
+        yield
+    else:
+        with source.changing(path):
+            yield

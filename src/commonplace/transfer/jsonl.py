@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, NamedTuple
 from uuid import uuid4
 
 from commonplace.clock import parse_stamp
-from commonplace.engine import Memory, memory_rows
+from commonplace.engine import Memory, overview
 from commonplace.engine.exchange import Exchange, digest
 from commonplace.errors import CommonplaceError, InvalidInput
 from commonplace.index.rows import NoteInfo
@@ -84,7 +84,7 @@ class ParsedRecord:
 
 def row(memory: Memory, each: Note | NoteInfo, content: str) -> dict[str, Any]:
     """The keys of an exported record in their order; unknown header keys stand in `extra`."""
-    shown = memory_rows.record(memory, each, content)
+    shown = overview.record(memory, each, content)
     del shown["path"]
     shown.pop("suspicious", None)  # what the reader's own rules see counts there
     shown["source"] = shown["source"] or MANUAL

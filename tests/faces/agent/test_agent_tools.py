@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from commonplace.config import Settings
-from commonplace.engine.memory_rows import KEYS
+from commonplace.engine.overview import KEYS
 from commonplace.errors import InvalidInput
 from commonplace.faces import ALL, registry
 from commonplace.faces.agent.session import tool_list

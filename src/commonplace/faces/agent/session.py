@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from commonplace.clock import stamp
-from commonplace.engine import memory_rows
+from commonplace.engine import overview
 from commonplace.errors import Ambiguous, InvalidInput, NotFound
 from commonplace.faces import registry as registry_of
 from commonplace.faces.arguments import Arguments
@@ -83,7 +83,7 @@ class Session:
                 break
             if not memory.is_held_back(note):
                 mark = f"[{marks[note.row]}] " if note.row in marks else ""
-                text += ("\n" if text else "") + mark + memory_rows.content_of(memory, note)
+                text += ("\n" if text else "") + mark + overview.content_of(memory, note)
                 shown.append(note)
         memory.note_use(shown)
         self.context = text[:room]
@@ -205,7 +205,7 @@ def answer(tool: str, memory: Memory, arguments: Arguments) -> Reply:
     try:
         return _TOOLS[tool](memory, arguments)
     except (NotFound, Ambiguous) as error:
-        return refused(memory_rows.complaint(error), error.code)
+        return refused(overview.complaint(error), error.code)
 
 
 def _success(value: Any, **metadata: Any) -> Reply:
@@ -229,7 +229,7 @@ def _read(memory: Memory, arguments: Arguments) -> Reply:
     info = memory.memory_id(arguments["id"])
     if "as_of" in arguments:
         info = memory.version_at(info, memory.as_of(arguments["as_of"]))
-    return _success(memory_rows.read_record(memory, info), provenance=info.provenance.row())
+    return _success(overview.read_record(memory, info), provenance=info.provenance.row())
 
 
 def _delete(memory: Memory, arguments: Arguments) -> Reply:
@@ -240,7 +240,7 @@ def _delete(memory: Memory, arguments: Arguments) -> Reply:
 
 def _list(memory: Memory, arguments: Arguments) -> Reply:
     infos, _ = memory.list(_query(memory, arguments), limit=min(arguments["limit"], _MOST), order="created")
-    return _success(memory_rows.records(memory, infos), count=len(infos))
+    return _success(overview.records(memory, infos), count=len(infos))
 
 
 def _search(memory: Memory, arguments: Arguments) -> Reply:
@@ -250,7 +250,7 @@ def _search(memory: Memory, arguments: Arguments) -> Reply:
         created_until=day(arguments.get("to"), "to", zone, 1, now),
     )
     infos, _ = memory.list(wanted.replace(contains=arguments["query"] or None), limit=0, order="created")
-    return _success(memory_rows.records(memory, infos), count=len(infos))
+    return _success(overview.records(memory, infos), count=len(infos))
 
 
 def _tag(memory: Memory, arguments: Arguments) -> Reply:
@@ -264,7 +264,7 @@ def _smart_search(memory: Memory, arguments: Arguments) -> Reply:
     found = memory.smart_search(query, min(arguments["top"], _MOST), _query(memory, arguments))
     results, marks = [], memory.validity_marks([each.note for each in found.best])
     for each in found.best:
-        content, info = memory_rows.content_of(memory, each.note), each.note
+        content, info = overview.content_of(memory, each.note), each.note
         hit = {name: getattr(info, name) for name in ("id", "phase", "category", "scope", "source")}
         hit |= {"content": content, "tags": list(info.tags), "score": each.score, "matched_tokens": each.matched}
         hit["preview"] = content if len(content) <= _PREVIEW else content[:_PREVIEW] + "..."

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from commonplace.clock import stamp
 from commonplace.engine.doctor import examine, repair
 from commonplace.engine.embedding import Embedding
-from commonplace.engine.figures import figures, writers
+from commonplace.engine.overview import figures, writers
 from commonplace.errors import InvalidInput
 from commonplace.jobs.job import last_dream
 from commonplace.jobs.lifecycle import IDLE

@@ -10,7 +10,7 @@ from typing import Any
 from starlette.responses import Response
 
 from commonplace.engine import Memory
-from commonplace.engine.memory_rows import content_of
+from commonplace.engine.overview import content_of
 from commonplace.errors import InvalidInput
 from commonplace.index.rows import NoteInfo
 from commonplace.jobs import reminders

@@ -8,7 +8,7 @@ from typing import Any
 
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
-from commonplace.engine.memory_rows import record
+from commonplace.engine.overview import record
 from commonplace.engine.upkeep import Upkeep
 from commonplace.errors import Conflict, InvalidInput, NotFound
 from commonplace.index.rows import NoteInfo

@@ -36,11 +36,10 @@ from commonplace.store.access import AccessLog, LockedLog
 from commonplace.store.base import File, Stamp, sha256
 from commonplace.store.files import ThreadLock, lock_file, lock_owner, make_private, put_derived, write_file
 from commonplace.store.journal import Change, History, Touched
-from commonplace.store.layout import PRIVATE, Layout
+from commonplace.store.layout import PRIVATE, Layout, share
 from commonplace.store.path_guard import clean
 from commonplace.store.postgres.space_database import SpaceDatabase
 from commonplace.store.postgres.space_rows import FileRow, counted
-from commonplace.store.shared import share
 
 Key = tuple[str, str]
 """(project, path)."""

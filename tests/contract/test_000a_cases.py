@@ -31,8 +31,7 @@ TABLES = tables("memory_links")
 
 def surroundings(folder: Path) -> dict[str, tuple[Any, ...]]:
     """All below `folder`, which holds a home, but the memories and what is our own."""
-    ours = ("home/memories", "home/.commonplace")
-    return {path: what for path, what in seen(folder).items() if not path.startswith(ours)}
+    return seen(folder, but=("home/memories", "home/.commonplace"))
 
 
 LINKS = {

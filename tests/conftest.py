@@ -18,8 +18,11 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-# Tests depend neither on the machine's speed nor on chance; COMMONPLACE_EXPLORE=1 looks for new examples.
-settings.register_profile("ours", deadline=None, print_blob=True, derandomize=not os.environ.get("COMMONPLACE_EXPLORE"))
+# Tests depend neither on the machine's speed nor on chance; COMMONPLACE_EXPLORE=1 looks for new examples, and many.
+EXPLORE = bool(os.environ.get("COMMONPLACE_EXPLORE"))
+settings.register_profile(
+    "ours", deadline=None, print_blob=True, derandomize=not EXPLORE, max_examples=500 if EXPLORE else 50
+)
 settings.load_profile("ours")
 
 

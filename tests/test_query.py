@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.query import Query, parse
@@ -67,7 +67,6 @@ def test_a_copy_with_changes_leaves_the_query_alone() -> None:
     assert query.text == "a"
 
 
-@settings(deadline=None)
 @given(st.text())
 def test_text_without_filters_comes_through_as_it_is(text: str) -> None:
     if ":" not in text:

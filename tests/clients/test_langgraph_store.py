@@ -70,7 +70,7 @@ def expected(oracle: InMemoryStore, ops: list[Any]) -> list[Any]:
 
 
 @pytest.mark.slow
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, suppress_health_check=list(HealthCheck))
 @given(batches=st.lists(st.lists(OPS, max_size=6), max_size=6), runs_async=st.booleans())
 def test_random_operations_give_what_the_store_in_memory_gives(
     tmp_path_factory: pytest.TempPathFactory, batches: list[list[Any]], runs_async: bool

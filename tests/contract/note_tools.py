@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -86,10 +87,12 @@ def put(file: Path, text: str | bytes) -> Path:
     return file
 
 
-def seen(root: Path) -> dict[str, tuple[Any, ...]]:
-    """Everything below a folder, itself included: kind, mode, mtime, and bytes, link target or names held."""
+def seen(root: Path, but: Collection[str] = ()) -> dict[str, tuple[Any, ...]]:
+    """Everything below a folder, itself included, but these folders: kind, mode, mtime, and bytes, link target or names
+    held."""
     found: dict[str, tuple[Any, ...]] = {}
     for place, folders, files in os.walk(root):
+        folders[:] = [name for name in folders if os.path.relpath(os.path.join(place, name), root) not in but]
         for name in [".", *folders, *files]:
             path = os.path.normpath(os.path.join(place, name))
             status = os.lstat(path)

@@ -7,20 +7,20 @@ import inspect
 import json
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import partial
+from contextlib import ExitStack, contextmanager
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from anthropic.lib.tools import ToolError
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace import faces, open_memory
 from commonplace.anthropic import AsyncMemoryTool, MemoryTool
 from commonplace.config import load
-from contract.memory_tool import CASES, NAMES, Store, arguments, check_reply, check_silence, shape
+from contract.memory_tool import CASES, Store, arguments, check_reply, check_silence, shape
 from contract.note_tools import seen
 from contract.tables import tables
 from serve.client import OfficialClient
@@ -29,61 +29,9 @@ from serve.process import memory_mcp
 TABLES = tables("memory_links")
 
 
-class Served:
-    """A home with a server on it and its one client, all of a machine below `folder`."""
-
-    def __init__(self, folder: Path, configuration: str = ""):
-        self.folder = folder
-        self.home = folder / "home"
-        self.user = folder / "user"
-        self.home.mkdir()
-        self.user.mkdir()
-        if configuration:
-            (self.home / "config.yaml").write_text(configuration)
-        self.client = OfficialClient(memory_mcp(self.home, "--tools", "memory"), self.user)
-
-    def __enter__(self) -> Served:
-        self.client.__enter__()
-        self.client.call("memory", {"command": "view", "path": "/memories"})
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.client.__exit__(*exception)
-
-    def surroundings(self) -> dict[str, tuple[Any, ...]]:
-        """All below `folder` but the memories and what is our own."""
-        ours = tuple(f"home/{name}" for name in ("memories", ".commonplace"))
-        return {path: what for path, what in seen(self.folder).items() if not path.startswith(ours)}
-
-
-@pytest.fixture(scope="module")
-def overwriting(tmp_path_factory) -> Iterator[Served]:
-    with Served(tmp_path_factory.mktemp("overwriting")) as served:
-        yield served
-
-
-@pytest.fixture(scope="module")
-def refusing(tmp_path_factory) -> Iterator[Served]:
-    with Served(tmp_path_factory.mktemp("refusing"), "memory_tool:\n  create_existing: error\n") as served:
-        yield served
-
-
-@pytest.mark.promise("000a-12.1", "000a-12.9", "000a-12.7")
-@pytest.mark.parametrize("case", CASES, ids=NAMES)
-def test_every_case_over_mcp_stdio(case, request):
-    assert case.get("options", {}) in ({}, {"create_existing": "error"})
-    served = request.getfixturevalue("refusing" if "options" in case else "overwriting")
-    store = Store(served.home)
-    store.fill(case)
-    before = served.surroundings()
-    for op in case["ops"]:
-        reply = served.client.call("memory", arguments(op))
-        check_reply(op, reply["text"], reply["is_error"], store.home)
-        check_silence(reply["text"], served.folder, store.outside)
-        wanted = {"error": reply["text"], "is_error": True} if reply["is_error"] else None
-        assert reply["structured"] == wanted
-    store.check(case)
-    assert served.surroundings() == before
+def surroundings(folder: Path) -> dict[str, tuple[Any, ...]]:
+    """All below `folder`, which holds a home, but the memories and what is our own."""
+    return seen(folder, but=("home/memories", "home/.commonplace"))
 
 
 LINKS = {
@@ -268,20 +216,15 @@ def test_no_input_leaks_or_changes_anything_outside(tmp_path):
     tool = Tool(root.parent)
     tool(command="view", path="/memories")
 
-    def surroundings() -> dict[str, tuple[Any, ...]]:
-        ours = ("home/memories", "home/.commonplace")
-        return {path: what for path, what in seen(tmp_path).items() if not path.startswith(ours)}
+    before = surroundings(tmp_path)
 
-    before = surroundings()
-
-    @settings(max_examples=150, deadline=None, database=None, derandomize=True)
     @given(inputs())
     def try_it(given):
         text, failed = tool(**given)
         assert text
         check_silence(text, tmp_path)
         assert "the secret" not in text
-        assert surroundings() == before
+        assert surroundings(tmp_path) == before
         if not root.exists() or not failed:
             tool(command="create", path="/memories/a.md", file_text="one\ntwo\n")
 
@@ -289,14 +232,28 @@ def test_no_input_leaks_or_changes_anything_outside(tmp_path):
     tool.memory.close()
 
 
-Call = Callable[[dict[str, Any]], tuple[str, bool]]
+Call = Callable[[dict[str, Any], Any], tuple[str, bool]]
+"""A tool input, and the terminal of the test: the text of the result, and whether it is an error."""
 
 
 @contextmanager
-def adapter(made: type, home: Path, terminal: Any) -> Iterator[Call]:
+def served(home: Path) -> Iterator[Call]:
+    (home.parent / "user").mkdir()
+    with OfficialClient(memory_mcp(home, "--tools", "memory"), home.parent / "user") as client:
+
+        def call(given: dict[str, Any], terminal: Any) -> tuple[str, bool]:
+            reply = client.call("memory", given)
+            assert reply["structured"] == ({"error": reply["text"], "is_error": True} if reply["is_error"] else None)
+            return reply["text"], reply["is_error"]
+
+        yield call
+
+
+@contextmanager
+def adapter(made: type, home: Path) -> Iterator[Call]:
     tool = made(home)
 
-    def call(given: dict[str, Any]) -> tuple[str, bool]:
+    def call(given: dict[str, Any], terminal: Any) -> tuple[str, bool]:
         try:
             reply = tool.call(given)
             return (asyncio.run(reply) if inspect.isawaitable(reply) else reply), False
@@ -308,8 +265,8 @@ def adapter(made: type, home: Path, terminal: Any) -> Iterator[Call]:
 
 
 @contextmanager
-def command(home: Path, terminal: Any) -> Iterator[Call]:
-    def call(given: dict[str, Any]) -> tuple[str, bool]:
+def command(home: Path) -> Iterator[Call]:
+    def call(given: dict[str, Any], terminal: Any) -> tuple[str, bool]:
         ran = terminal("call", "memory", json.dumps(given), "--home", str(home), "--json")
         assert ran.status == (1 if ran.json["is_error"] else 0)
         return ran.json["text"], ran.json["is_error"]
@@ -318,10 +275,27 @@ def command(home: Path, terminal: Any) -> Iterator[Call]:
 
 
 WAYS = {
+    "MCP stdio": served,
     "adapter": partial(adapter, MemoryTool),
     "async adapter": partial(adapter, AsyncMemoryTool),
     "memory call": command,
 }
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str, str], tuple[Store, Call]]]:
+    """A store by its configuration and the way it is called; each lasts for the module, as a server does."""
+    with ExitStack() as ends:
+
+        @cache
+        def open_one(way: str, configuration: str) -> tuple[Store, Call]:
+            store = Store(tmp_path_factory.mktemp("way") / "home")
+            store.home.mkdir(exist_ok=True)
+            (store.home / "config.yaml").write_text(configuration)
+            call = ends.enter_context(WAYS[way](store.home))
+            return store, call
+
+        yield open_one
 
 
 def carried(case: dict[str, Any], way: str) -> bool:
@@ -330,21 +304,23 @@ def carried(case: dict[str, Any], way: str) -> bool:
     return "adapter" not in way or all(isinstance(each, str) and each != "undo_edit" for each in commands)
 
 
-@pytest.mark.promise("000a-12.1")
+@pytest.mark.promise("000a-12.1", "000a-12.7", "000a-12.9")
 @pytest.mark.parametrize(
     ("way", "case"),
     [pytest.param(way, case, id=f"{way}: {case['name']}") for way in WAYS for case in CASES if carried(case, way)],
 )
-def test_every_case(way: str, case: dict[str, Any], tmp_path: Path, terminal: Any) -> None:
-    store = Store(tmp_path / "home")
-    store.home.mkdir(exist_ok=True)
-    if value := case.get("options", {}).get("create_existing"):
-        (store.home / "config.yaml").write_text(f"memory_tool:\n  create_existing: {value}\n")
+def test_every_case(way: str, case: dict[str, Any], opened: Any, terminal: Any) -> None:
+    assert case.get("options", {}) in ({}, {"create_existing": "error"})
+    store, call = opened(way, "memory_tool:\n  create_existing: error\n" if "options" in case else "")
     store.fill(case)
-    with WAYS[way](store.home, terminal) as call:
-        for op in case["ops"]:
-            check_reply(op, *call(arguments(op)), store.home)
+    call({"command": "view", "path": "/memories"}, terminal)
+    before = surroundings(store.home.parent)
+    for op in case["ops"]:
+        text, is_error = call(arguments(op), terminal)
+        check_reply(op, text, is_error, store.home)
+        check_silence(text, store.home.parent, store.outside)
     store.check(case)
+    assert surroundings(store.home.parent) == before
 
 
 @pytest.mark.promise("000a-12.1")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from contract.note_tools import Tools, texts
@@ -122,7 +122,6 @@ BODIES = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     BODIES,
     BODIES,
@@ -155,7 +154,6 @@ def shared_ends(one: bytes, other: bytes) -> tuple[int, int]:
     return head, tail
 
 
-@settings(max_examples=100, deadline=None)
 @given(BODIES, st.text(min_size=1, max_size=4), st.text(max_size=6))
 def test_find_replace_is_what_replace_is(shared: Tools, body: str, find: str, content: str) -> None:
     assume(find.strip() and "\r" not in body + find + content)

@@ -367,7 +367,7 @@ def machine(kind: type[RuleBasedStateMachine]) -> Callable[[], None]:
     from hypothesis.stateful import run_state_machine_as_test
 
     return lambda: run_state_machine_as_test(
-        kind, settings=settings(max_examples=6 if in_database() else 40, stateful_step_count=25, deadline=None)
+        kind, settings=settings(max_examples=6 if in_database() else 15, stateful_step_count=25)
     )
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace import open_memory
@@ -268,7 +268,6 @@ def expected(notes: list[Given], permalinks: dict[Given, str], target: str) -> l
     return next((step for step in steps if step), stems if not relative else [])
 
 
-@settings(max_examples=150, deadline=None)
 @given(NOTES, st.lists(TARGETS, min_size=1, max_size=6, unique=True))
 def test_every_link_leads_where_the_steps_say(shared, notes, targets):
     for project in PROJECTS:

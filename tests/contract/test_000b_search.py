@@ -12,7 +12,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import vault as generated
@@ -313,7 +313,6 @@ QUERIES = st.one_of(
 )
 
 
-@settings(max_examples=250, deadline=None)
 @given(QUERIES, st.sampled_from(["text", "title", "permalink", "vector"]))
 def test_any_text_is_a_query(labelled: Tools, query: str, kind: str) -> None:
     reply = labelled.call("search_notes", query=query, search_type=kind)

@@ -98,13 +98,14 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str | None, li
     }
 
 
-HARMS = (deleted, main_file_deleted, emptied, replaced_by_nonsense)
-
-
-@pytest.mark.parametrize("watch", [False, True], ids=["looking", "watching"])
-@pytest.mark.parametrize("harm", HARMS)
-def test_no_answer_changes(tmp_path: Path, undisturbed, harm, watch: bool) -> None:
-    agent = "bob" if HARMS.index(harm) % 2 == watch else None  # each harm is seen by the owner and by an agent
+@pytest.mark.parametrize(
+    ("harm", "watch", "agent"),
+    [
+        (deleted, False, "bob"), (deleted, True, None), (main_file_deleted, True, "bob"), (emptied, False, None),
+        (replaced_by_nonsense, True, "bob"),
+    ],
+)  # fmt: skip
+def test_no_answer_changes(tmp_path: Path, undisturbed, harm, watch: bool, agent: str | None) -> None:
     for call, one, other in zip(
         [*SCRIPT, "the end"], undisturbed[agent], answers(tmp_path / "home", harm, watch, agent), strict=True
     ):

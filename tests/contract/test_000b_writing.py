@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from contract.note_tools import Tools, texts
@@ -127,7 +127,6 @@ def test_a_value_comes_back_as_it_was_given(tools: Tools, value: Any) -> None:
 ANY = st.text(max_size=40)
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     ANY,
     ANY,

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace import Draft, open_memory
@@ -27,7 +27,7 @@ CONTENTS = {
     "scripts": "中文 日本語 한국어 עברית العربية ไทย", "BOM": "\ufefftext",
     "separators": "a\u2028b\u2029c\x85d\x0be\x0cf", "controls": "a\x01\x1b[0m\x7f", "NUL": "before\x00after",
     "quotes": "'\"`$HOME %s {x} \\n \\", "yaml": "key: [1, 2\n- : ?",
-    "many lines": "0123456789 äöü 中文\n" * 3_000, "one long line": "x" * 1_000_000,
+    "many lines": "0123456789 äöü 中文\n" * 3_000, "one long line": "x" * 200_000,
     "links": "[[a]] ![[b|c]] [[#d]] [[",
 }  # fmt: skip
 
@@ -80,7 +80,6 @@ PIECES = st.sampled_from([*BREAKS, "---", "...", "id: x", "# ", "[[", "]]", "- "
 ANY = st.one_of(st.text(max_size=80), st.lists(PIECES, max_size=15).map("".join))
 
 
-@settings(max_examples=50, deadline=None)
 @given(ANY.filter(str.strip), st.lists(st.text(min_size=1, max_size=12).filter(lambda tag: tag.strip()), max_size=3))
 def test_any_content_comes_back(memory, content: str, tags: list[str]) -> None:
     note = memory.write(Draft(content, project="categories", category="knowledge", tags=tags))

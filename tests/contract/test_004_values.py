@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace import __version__, open_memory
@@ -77,7 +77,6 @@ def test_any_text_is_a_value_a_key_and_a_namespace(tmp_path):
     with open_memory(tmp_path / "home", clock=Clock(), watch=False) as memory:
         entries = KeyValue(memory)
 
-        @settings(max_examples=150, deadline=None)
         @given(key=texts.filter(str.strip), namespace=texts.filter(str.strip), value=texts.filter(bool))
         def round_trip(key: str, namespace: str, value: str) -> None:
             entries.remember(key, value, namespace)

@@ -23,6 +23,7 @@ from commonplace.note.edit import Append
 from crash.mortal import ENVIRONMENT
 from crash.test_kill import SECONDS
 from serve.daemon_process import Client, DaemonProcess
+from serve.forked import run
 from serve.process import ServerProcess, memory_mcp
 
 LONGEST = 6.0
@@ -53,6 +54,11 @@ CALLS = [
     ("memory_remember", {"key": "colour", "value": "red"}, None),
 ]
 """Calls of the faces, and what they answer beside a stopped holder; None: that the memory is in use."""
+
+
+def on_this_machine(seconds: float) -> float:
+    """So many seconds, longer while more programs want to run than there are processors."""
+    return seconds * max(1, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
 @contextmanager
@@ -154,7 +160,7 @@ def calls_of_daemon(home: Path, count: int, pid: int) -> list[float]:
         begun = time.monotonic()
         status, _, _ = daemon.stop()
         assert status == 0
-        assert time.monotonic() - begun < 3
+        assert time.monotonic() - begun < on_this_machine(3)
         return took
 
 
@@ -165,10 +171,10 @@ def calls_of_command(home: Path, count: int, pid: int) -> list[float]:
     def call(number: int) -> float:
         arguments, begun = commands[number % len(commands)], time.monotonic()
         command = [sys.executable, "-m", "commonplace", "--home", str(home), *arguments]
-        ran = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=SECONDS)
+        ran = run(command, env=ENVIRONMENT, timeout=SECONDS)
         took = time.monotonic() - begun
         if arguments[0] == "write":
-            check(ran.stderr, ran.returncode == 1, None, pid)
+            check(ran.stderr.decode(), ran.returncode == 1, None, pid)
         else:
             assert ran.returncode == 0, ran.stderr
         return took
@@ -186,7 +192,7 @@ def test_all_calls_of_all_faces_beside_a_stopped_holder_are_answered_and_told_wh
         running = [threads.submit(way, home, share, pid) for way, share in zip(ways, shares, strict=True)]
         took = [seconds for each in running for seconds in each.result()]
     assert len(took) == sum(shares)
-    assert max(took) < LONGEST
+    assert max(took) < on_this_machine(LONGEST)
 
 
 @pytest.mark.slow
@@ -251,7 +257,7 @@ def test_a_command_waits_on_while_the_lock_goes_from_one_process_to_the_next(hom
     with ThreadPoolExecutor(2) as threads:
         turns = [threads.submit(take_turns) for _ in range(2)]  # as one lets go, the other has it
         command = [sys.executable, "-m", "commonplace", "--home", str(home), "write", "x"]
-        ran = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=SECONDS)
-        assert (ran.returncode, ran.stderr) == (0, "")
+        ran = run(command, env=ENVIRONMENT, timeout=SECONDS)
+        assert (ran.returncode, ran.stderr) == (0, b"")
         for each in turns:
             each.result()

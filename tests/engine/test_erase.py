@@ -282,7 +282,7 @@ KINDS: dict[str, Callable[[Memory, str], str]] = {
     "an observation deleted from a graph file": lost_observation,
     "an entry of a JSON file": json_row,
 }
-PER_KIND = 30
+PER_KIND, TOGETHER = 10, 3
 
 
 def secret_of(number: int) -> str:
@@ -323,10 +323,10 @@ def test_a_thousand_secrets_of_thirty_kinds_are_gone_from_every_byte(place: Plac
 
     with place.open(model=model) as memory:
         note(memory, "bystander", "stays as it is")
-        kinds = list(KINDS.values())
-        secrets = {secret_of(n): kinds[n % len(kinds)] for n in range(PER_KIND * len(kinds))}
-        assert len(secrets) >= 1000
-        refs = [make(memory, secret) for secret, make in secrets.items()]
+        secrets = [secret_of(n) for n in range(PER_KIND * len(KINDS) * TOGETHER)]
+        assert len(set(secrets)) >= 1000
+        texts = ["".join(secrets[n : n + TOGETHER]) for n in range(0, len(secrets), TOGETHER)]
+        refs = [make(memory, text) for text, make in zip(texts, [*KINDS.values()] * PER_KIND, strict=True)]
         Overview(memory).refresh()
         Pending(memory).refresh()
         dream.run(memory, 3)

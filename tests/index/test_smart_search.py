@@ -156,7 +156,7 @@ PIECES = st.sampled_from(
 TEXTS = st.lists(PIECES, min_size=1, max_size=12).map("".join).filter(str.strip)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(texts=st.lists(TEXTS, min_size=1, max_size=4), query=TEXTS)
 def test_the_scores_are_those_of_the_definition(
     tmp_path_factory: pytest.TempPathFactory, texts: list[str], query: str

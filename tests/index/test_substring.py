@@ -6,7 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.index.conftest import Desk
 
@@ -30,7 +30,6 @@ steps = st.lists(
 
 
 @given(steps)
-@settings(max_examples=60, deadline=None)
 def test_cached_texts_find_what_a_look_at_each_text_finds(changes: list[tuple[int, str]]) -> None:
     with TemporaryDirectory() as folder:
         desk = Desk(Path(folder) / "index.db")

@@ -99,7 +99,7 @@ def test_a_note_comes_back_with_everything_it_says(desk: Desk) -> None:
 PATHS = ["a.md", "A.md", "a-1.md", "A 1.md", "a-1-1.md", "a-2.md", "a-10.md", "A-10.md"]
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.lists(st.tuples(st.sampled_from(PATHS), st.sampled_from(["put", "own a", "own a-1", "remove"])), max_size=14))
 def test_permalinks_depend_on_the_notes_not_on_the_order_they_came(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, str]]

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import commonplace
@@ -104,7 +104,6 @@ PIECES = st.one_of(
 )
 
 
-@settings(max_examples=300)
 @given(st.lists(PIECES, max_size=14))
 def test_any_text_scores_by_the_rules(pieces):
     found = classify("".join(pieces))

@@ -7,7 +7,7 @@ from datetime import timedelta
 from itertools import combinations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.jobs.dedup import near_pairs, overlap, plain, plan_duplicates, plan_similar, terms
@@ -208,7 +208,6 @@ def holds(one: str, other: str) -> bool:
     return False
 
 
-@settings(max_examples=100)
 @given(collections(MEMORIES), st.randoms(use_true_random=False))
 def test_no_line_is_lost_no_survivor_merged_and_a_second_run_has_nothing_to_do(known, chance):
     merges = plan_duplicates(known)
@@ -223,7 +222,6 @@ def test_no_line_is_lost_no_survivor_merged_and_a_second_run_has_nothing_to_do(k
     assert [each for each in plan_similar(known) if each.verb == MERGE] == plan_duplicates(known, "dream")
 
 
-@settings(max_examples=100)
 @given(collections(MEMORIES))
 def test_after_a_plan_no_pair_is_left_that_a_slow_reading_of_the_rules_would_merge_or_link(known):
     found = plan_similar(known)

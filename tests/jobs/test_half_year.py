@@ -31,6 +31,8 @@ PINNED = {row["text"] for row in SET["memory"] if row.get("pin")}
 ASKED = {row["text"] for row in SET["memory"] if row.get("asks")}
 KEPT_CATEGORIES = {"soul", "preferences", "people", "skills", "lessons", "decisions"}
 ARCHIVED = memory_query(archived=True)
+EARLY = 20
+"""The days that are lived twice."""
 
 
 @dataclass
@@ -44,12 +46,12 @@ class Life:
     known: set[str] = field(default_factory=set)
 
     def live(self, days: range) -> None:
-        """Each day at nine people and agents write, delete and ask, and the daemon works at ten and at noon."""
+        """Each day at nine people and agents write, delete and ask, the daemon works at noon, at first at ten too."""
         daemon = Daemon(Scheduler(self.memory.as_caller(None, FACE)), timedelta(hours=1))
         for day in days:
             self.now = START + timedelta(days=day, hours=1)
             self.morning(day)
-            for hours in (1, 2):
+            for hours in (1, 2) if day < EARLY else (3,):
                 self.now += timedelta(hours=hours)
                 assert daemon.tick()
             for info in self.memory.list(ARCHIVED, limit=0, order="path")[0]:
@@ -108,9 +110,9 @@ def test_half_a_year_with_the_daemon_forgets_nothing_a_person_wrote(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with a_life(tmp_path / "life", monkeypatch) as life:
-        life.live(range(40))
+        life.live(range(EARLY))
         early = tree(life.memory.home)
-        life.live(range(40, 181))
+        life.live(range(EARLY, 181))
         archived = {text for _, _, text in life.archived}
         infos, _ = life.memory.list(memory_query(), limit=0)
         there = {life.text(info.id) for info in infos}
@@ -129,5 +131,5 @@ def test_half_a_year_with_the_daemon_forgets_nothing_a_person_wrote(
             assert (life.memory.home / path).is_file()
         assert life.memory.list(ARCHIVED, limit=0)[1] == 0
     with a_life(tmp_path / "life", monkeypatch) as again:
-        again.live(range(40))
+        again.live(range(EARLY))
         assert tree(again.memory.home) == early

@@ -35,9 +35,10 @@ def shown(home: Home) -> set[tuple[str | None, str]]:
 
 
 def live(home: Home, until: str, *without: str) -> None:
-    """A round each morning at ten, up to and including this day of 2026."""
+    """A round at ten in the morning once a week, and each of the last days up to and including this day of 2026."""
     while f"{home.now:%m-%d}" < until:
-        home.now = home.now.replace(hour=10) + timedelta(days=1)
+        in_a_week = home.now + timedelta(days=7)
+        home.now = home.now.replace(hour=10) + timedelta(days=7 if f"{in_a_week:%m-%d}" < until else 1)
         home.round(*without)
 
 
@@ -86,6 +87,7 @@ def test_a_note_of_the_inbox_with_a_reminder_ahead_does_not_expire_before_it(tmp
     assert next_due(turn.memories, home.memory.settings, turn.now) == MOMENT.replace(
         month=6, day=22, hour=18, minute=30
     )
+    live(home, "06-16", "dream")  # it fires
     live(home, "06-22", "dream")
     assert home.info(ref).phase == "inbox"
     live(home, "06-24", "dream")

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from itertools import combinations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.jobs import linking
@@ -200,7 +200,6 @@ def by_the_rules(known: list[MemoryState], now: datetime) -> list[tuple[str, str
     return found
 
 
-@settings(max_examples=150)
 @given(collections(MEMORIES), st.randoms(use_true_random=False))
 def test_the_plan_is_that_of_comparing_all_pairs_and_a_second_run_has_none(known, chance):
     links = plan_links(known, NOW)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.note.frontmatter import parse, split
@@ -69,7 +69,6 @@ def test_unusual_frontmatter_keeps_its_values(own: str) -> None:
 VALUES = st.text() | st.integers() | st.booleans() | st.none() | st.lists(st.text(), max_size=3)
 
 
-@settings(max_examples=200)
 @given(
     st.text(st.characters(codec="utf-8")),
     st.text(min_size=1),

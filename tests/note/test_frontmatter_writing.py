@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
@@ -39,7 +39,6 @@ def readings(text: str) -> list[Any]:
     return [yaml.safe_load(text)["k"], newer.load(io.StringIO(text))["k"], parse(text)["k"]]
 
 
-@settings(max_examples=200, deadline=None)
 @given(TEXTS)
 def test_every_reader_reads_back_the_text_that_was_written(text: str) -> None:
     for value in readings(f"k: {scalar(text)}\n"):
@@ -101,7 +100,6 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.dictionaries(TEXTS, VALUES, max_size=4))
 def test_what_is_dumped_is_parsed_again(mapping: dict[str, Any]) -> None:
     assert parse(dump(mapping)) == mapping
@@ -197,7 +195,6 @@ def test_the_entries_of_a_header_are_its_keys_with_their_lines() -> None:
 HEADERS = st.dictionaries(st.sampled_from(["a", "b", "c", "tags", "x-y"]), VALUES, max_size=4)
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     HEADERS,
     st.dictionaries(st.sampled_from(["a", "c", "new"]), VALUES | st.just(REMOVE), min_size=1),

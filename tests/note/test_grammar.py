@@ -7,7 +7,7 @@ import time
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.note.grammar import scan
@@ -224,7 +224,6 @@ def test_hostile_notes_are_read_in_linear_time(name: str) -> None:
     assert time.process_time() - started < 2  # half a second; a copy of the rest from each place of 500 KB takes 3
 
 
-@settings(max_examples=300)
 @given(st.text(st.sampled_from('-*+1.)[]()#`~<!->%\\"|:x \t\n\r>&\ufeff\x00中'), max_size=80), st.booleans())
 def test_any_text_is_read_without_an_error(text: str, graph: bool) -> None:
     scan(text, graph=graph)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -115,7 +115,6 @@ def blocks(draw: st.DrawFn, depth: int = 0) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.promise("000b-12.3")
-@settings(max_examples=200, deadline=None)
 @given(st.lists(blocks(), min_size=1, max_size=3))
 @example([["- a", "2. [cat] [[a]]"]])
 @example([["> word", "    [[a]]"]])

@@ -6,7 +6,7 @@ import time
 from pathlib import PurePosixPath
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from commonplace.errors import InvalidInput
@@ -79,14 +79,12 @@ NAMES = st.one_of(
 """U+0345, a mark whose capital is a letter, is left out."""
 
 
-@settings(max_examples=500)
 @given(NAMES)
 def test_a_name_and_its_slug_fold_alike(name: str) -> None:
     if slug(name):
         assert fold(slug(name)) == fold(name)
 
 
-@settings(max_examples=500)
 @given(NAMES, st.sampled_from([" ", "_", "-", "  ", "- "]), st.sampled_from([" ", "_", "-", "\t"]), NAMES)
 def test_titles_of_one_folded_form_fold_alike(left: str, one: str, other: str, right: str) -> None:
     for first, second in ((left + one + right, left + other + right), (left, left.upper()), (left, left.swapcase())):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+import os
+import sys
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,17 +13,33 @@ from anyio.from_thread import start_blocking_portal
 from mcp import Client, StdioServerParameters, stdio_client
 from mcp_types import Implementation
 
+from serve.forked import Forked
 from serve.process import SECONDS, environment
+
+RELAY = "exec 3<&0; cat <&3 >/proc/$0/fd/$1 & exec 3<&-; exec cat </proc/$0/fd/$2"
+"""Passes its input on to a pipe of a process, and what comes out of another one back."""
+
+
+@asynccontextmanager
+async def forked_stdio(command: list[str], user: Path | None = None) -> AsyncIterator[Any]:
+    """The official transport over stdin and stdout to a forked server: what it starts is a relay to it."""
+    server = Forked(command, env=environment(user), cwd=user, stderr=sys.__stderr__)
+    pipes = [str(each) for each in (os.getpid(), server.stdin.fileno(), server.stdout.fileno())]
+    async with stdio_client(StdioServerParameters(command="sh", args=["-c", RELAY, *pipes])) as streams:
+        try:
+            yield streams
+        finally:  # the relay holds them now, and its end is the server's
+            server.stdin.close()
+            server.stdout.close()
+    assert server.wait(SECONDS) == 0
 
 
 class OfficialClient:
     """A connection to one server process. Use as a context manager: the server ends with the block."""
 
     def __init__(self, command: list[str], user: Path, name: str = "test", mode: str = "legacy"):
-        program, *arguments = command
-        parameters = StdioServerParameters(command=program, args=arguments, env=environment(user), cwd=user)
         self._client = Client(
-            stdio_client(parameters),
+            forked_stdio(command, user),
             mode=mode,
             client_info=Implementation(name=name, version="1"),
             read_timeout_seconds=SECONDS,

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from serve.process import MINI, ServerProcess, environment, memory_mcp
+from serve.process import ServerProcess, memory_mcp
 from serve.web import Web, browser
 
 
@@ -41,12 +41,6 @@ def mini():
     with ServerProcess() as server:
         server.handshake()
         yield server
-
-
-@pytest.fixture
-def mini_server():
-    """How to start the server of this folder by other means: `command` and `env`, as subprocess takes them."""
-    return {"command": MINI, "env": environment()}
 
 
 @pytest.fixture

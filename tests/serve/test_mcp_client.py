@@ -8,24 +8,16 @@ import pytest
 from mcp import Client, MCPError, StdioServerParameters, stdio_client
 from mcp_types import Implementation, PromptReference, ResourceTemplateReference
 
-SECONDS = 60
-
-
-@pytest.fixture
-def parameters(mini_server):
-    command, *arguments = mini_server["command"]
-    return StdioServerParameters(command=command, args=arguments, env=mini_server["env"])
-
-
-def session(parameters, mode):
-    info = Implementation(name="Claude-Code", version="1")
-    return Client(stdio_client(parameters), mode=mode, client_info=info, read_timeout_seconds=SECONDS)
+from serve.client import forked_stdio
+from serve.process import MINI, SECONDS, environment
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto", "2026-07-28"])
-def test_the_official_client_finds_everything(parameters, mode):
+def test_the_official_client_finds_everything(mode):
+    info = Implementation(name="Claude-Code", version="1")
+
     async def conversation():
-        async with session(parameters, mode) as client:
+        async with Client(forked_stdio(MINI), mode=mode, client_info=info, read_timeout_seconds=SECONDS) as client:
             tools = {tool.name: tool for tool in (await client.list_tools()).tools}
             assert tools["append"].title == "Append"
             assert tools["append"].annotations.destructive_hint is True
@@ -61,8 +53,9 @@ def test_the_official_client_finds_everything(parameters, mode):
     asyncio.run(asyncio.wait_for(conversation(), SECONDS))
 
 
-def test_the_official_client_ends_the_server_without_killing_it(parameters, tmp_path):
+def test_the_official_client_starts_a_server_and_ends_it_without_killing_it(tmp_path):
     said = tmp_path / "stderr"
+    parameters = StdioServerParameters(command=MINI[0], args=MINI[1:], env=environment())
 
     async def conversation():
         with open(said, "w") as errors:

@@ -283,7 +283,7 @@ def test_a_reply_with_lone_surrogates_is_sent_as_unicode(mini):
     json.dumps(result, ensure_ascii=False).encode()
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"])))
 def test_any_text_goes_to_a_tool_and_back_as_it_is(mini, text):
     result = mini.call("echo", {"text": text})

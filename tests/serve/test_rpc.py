@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.engine import open_memory
@@ -155,7 +155,6 @@ values = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.dictionaries(st.sampled_from(["id", "method", "params", "agent", "jsonrpc", "x"]),
                        values | st.sampled_from(["memory_list", "tools/call", "2.0", "tools/list"])))  # fmt: skip
 def test_every_object_gets_one_line_of_json(protocol, request_):

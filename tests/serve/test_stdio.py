@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 from contextlib import contextmanager
 
 import pytest
 
-SECONDS = 60
+from serve.forked import Forked
+from serve.process import MINI, SECONDS, environment
+
 HANDSHAKE = {
     "jsonrpc": "2.0", "id": 0, "method": "initialize",
     "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "0"}},
@@ -46,16 +47,15 @@ def test_the_end_of_input_waits_for_a_call_in_progress(start, fifo):
     assert server.process.wait(SECONDS) == 0
 
 
-def test_input_and_output_may_be_files(tmp_path, mini_server):
+def test_input_and_output_may_be_files(tmp_path):
     (tmp_path / "in").write_bytes(lines("a", "b").rstrip(b"\n"))  # the last line may lack its break
     with open(tmp_path / "in", "rb") as given, open(tmp_path / "out", "wb") as taken:
-        done = subprocess.run(
-            mini_server["command"], stdin=given, stdout=taken, stderr=subprocess.PIPE, env=mini_server["env"],
-            timeout=SECONDS, check=True,
-        )  # fmt: skip
+        server = Forked(MINI, env=environment(), stdin=given, stdout=taken)
+        _, said = server.communicate(SECONDS)
+    assert server.returncode == 0
     answers = [json.loads(line) for line in (tmp_path / "out").read_bytes().splitlines()]
     assert [answer["id"] for answer in answers] == [0, 1, 2]
-    assert b"Traceback" not in done.stderr
+    assert b"Traceback" not in said
 
 
 def test_no_input_at_all_is_a_quiet_end(start):
@@ -117,23 +117,21 @@ def test_a_second_signal_ends_the_process_at_once(start, fifo):
 
 
 @contextmanager
-def writing_to(output, mini_server):
+def writing_to(output):
     """A server whose output nobody gathers."""
-    process = subprocess.Popen(
-        mini_server["command"], stdin=subprocess.PIPE, stdout=output, stderr=subprocess.PIPE, env=mini_server["env"]
-    )
-    os.close(output)
-    with process:
-        try:
-            yield process
-        finally:
-            if process.poll() is None:
-                process.kill()
+    with os.fdopen(output, "wb") as stream:
+        process = Forked(MINI, env=environment(), stdout=stream)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.stdin.close()
+        process.stderr.close()
 
 
-def test_a_client_that_reads_no_more_ends_the_server_quietly(mini_server):
+def test_a_client_that_reads_no_more_ends_the_server_quietly():
     read, write = os.pipe()
-    with writing_to(write, mini_server) as process:
+    with writing_to(write) as process:
         os.close(read)
         process.stdin.write(lines("a", "b", "c"))
         process.stdin.flush()  # and stdin stays open: the broken pipe alone must end it
@@ -143,10 +141,10 @@ def test_a_client_that_reads_no_more_ends_the_server_quietly(mini_server):
     assert said.endswith("event agent_end\nmemory closed\n")
 
 
-def test_a_client_that_does_not_take_its_answers_can_still_stop_the_server(mini_server):
+def test_a_client_that_does_not_take_its_answers_can_still_stop_the_server():
     read, write = os.pipe()
     params = {"name": "own", "arguments": {"text": "x" * 1_000_000}}
-    with writing_to(write, mini_server) as process:
+    with writing_to(write) as process:
         message = HANDSHAKE | {"id": 1, "method": "tools/call", "params": params}
         process.stdin.write(lines() + json.dumps(message).encode() + b"\n")
         process.stdin.close()

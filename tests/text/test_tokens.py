@@ -6,7 +6,7 @@ import unicodedata
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.text import tokens as tokens_module
@@ -62,7 +62,6 @@ def test_stop_words_are_not_informative_unless_nothing_else_is_there() -> None:
     assert words("用户喜欢什么颜色") == ["用户喜欢", "颜色"]
 
 
-@settings(deadline=None)
 @given(st.text())
 def test_flat_text_keeps_every_character_in_its_place(text: str) -> None:
     assert len(flatten(text)) == len(text)
@@ -87,7 +86,6 @@ def test_a_paragraph_without_end_is_cut_into_passages() -> None:
         assert all(one.end - one.start <= 3_000 for one in found)
 
 
-@settings(deadline=None)
 @given(st.text(alphabet=st.sampled_from("ab 字。.\n#-"), max_size=3000))
 def test_passages_cover_all_that_is_written_in_order(text: str) -> None:
     found = passages(text)
@@ -97,7 +95,6 @@ def test_passages_cover_all_that_is_written_in_order(text: str) -> None:
     assert covered.split() == text.split() or "".join(covered.split()) == "".join(text.split())
 
 
-@settings(deadline=None)
 @given(st.text())
 def test_words_are_tokens_of_the_text(text: str) -> None:
     assert all(any(word in token.lower() for token in tokens(text)) for word in words(text))

@@ -243,7 +243,7 @@ PARAMETERS = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(tool=st.sampled_from(NAMES), arguments=st.dictionaries(PARAMETERS, VALUES, max_size=5))
 def test_any_arguments_get_a_reply(desk: Any, tool: str, arguments: dict[str, Any]) -> None:
     reply = desk.session.call(tool, arguments)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace import faces, open_memory
@@ -320,7 +320,6 @@ def test_any_arguments_get_an_answer_in_the_words_of_the_contract(tmp_path: Path
     with open_memory(tmp_path / "home", watch=False) as memory:
         banks = Banks(memory)
 
-        @settings(max_examples=150, deadline=None)
         @given(st.sampled_from(["activate", "list", "update"]), st.dictionaries(st.sampled_from(KEYS), VALUES))
         def ask(tool: str, arguments: dict[str, Any]) -> None:
             data, is_error = banks.call(tool, **arguments)

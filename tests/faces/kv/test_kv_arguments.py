@@ -6,7 +6,7 @@ from contextlib import nullcontext
 
 import jsonschema
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema.exceptions import best_match
 
@@ -28,7 +28,6 @@ def without_nulls(schema: dict, arguments: object) -> object:
     return {name: value for name, value in arguments.items() if value is not None or name not in optional}
 
 
-@settings(max_examples=400, deadline=None)
 @given(data=st.data())
 def test_the_words_are_those_of_jsonschema_for_the_error_it_picks(data):
     schema = SCHEMAS[data.draw(st.sampled_from(sorted(SCHEMAS)))]

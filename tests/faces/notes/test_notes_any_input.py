@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.engine import open_memory
@@ -55,7 +55,6 @@ def arguments(tool):
 
 @pytest.mark.parametrize("name", TOOLS)
 def test_any_input_is_answered(shared, name):
-    @settings(max_examples=80, deadline=None)
     @given(arguments(TOOLS[name]))
     def check(given_arguments):
         shared.put("A.md", "- [fact] a #tag\n- see [[B]]\n")

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commonplace.errors import InvalidInput, TimeRefused, VagueTime
@@ -44,7 +44,6 @@ def outcome(text, now, zone, day_hour):
         return refused
 
 
-@settings(max_examples=300, deadline=None)
 @given(texts, moments, st.sampled_from(ZONES), st.integers(0, 23))
 def test_any_text_gives_a_time_ahead_or_one_of_its_own_refusals(text, now, zone, day_hour):
     reading = outcome(text, now, zone, day_hour)
@@ -58,7 +57,6 @@ def test_any_text_gives_a_time_ahead_or_one_of_its_own_refusals(text, now, zone,
         assert following(reading.repeat, reading.due, zone) > reading.due
 
 
-@settings(max_examples=200, deadline=None)
 @given(texts, moments)
 def test_the_places_of_all_groups_are_in_the_text_and_in_order(text, now):
     end = 0
@@ -68,7 +66,6 @@ def test_the_places_of_all_groups_are_in_the_text_and_in_order(text, now):
         end = last
 
 
-@settings(max_examples=200, deadline=None)
 @given(rules, moments, st.sampled_from(ZONES))
 def test_the_times_of_a_rule_go_on_and_none_is_left_out(rule, after, zone):
     first = following(rule, after, zone)

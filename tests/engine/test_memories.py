@@ -127,9 +127,9 @@ def test_the_journal_is_read_a_few_times_for_an_undo_however_many_files_it_bring
 def test_a_restored_note_goes_only_where_it_is_one(memory):
     memory.write(Draft("one", title="N"))
     memory.delete("N")
-    for to in ("notes/old", "notes/", "notes/.hidden/old.md"):
+    for to in ("notes/", "notes/.hidden/old.md"):
         with pytest.raises(errors.InvalidInput, match=r"Name it with \.md"):
             memory.restore("notes/N.md", to=to)
-    assert memory.restore("notes/N.md", to="notes/old.md")[0] == "notes/old.md"
+    assert memory.restore("notes/N.md", to="notes/old")[0] == "notes/old.md"
     assert memory.read("old").body == "one\n"
     assert len(memory.log(limit=-1)) == 3

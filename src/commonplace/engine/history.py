@@ -270,7 +270,9 @@ class HistoryVerbs(NoteVerbs):
                 was_note, path = store.is_note(path), path_guard.clean(to, project, hidden=True)
                 store = store_at(self.engine, project, root)
                 if was_note and not store.is_note(path):
-                    raise InvalidInput(f'"{project}/{path}" could not hold the note. Name it with .md at its end.')
+                    path += ".md"  # else nothing would find it
+                    if to.endswith("/") or not store.is_note(path):
+                        raise InvalidInput(f'"{project}/{to}" could not hold the note. Name it with .md at its end.')
             here = read_or_none(store, path)
             if to is not None and here is not None:
                 raise Exists(f"{project}/{path}")

@@ -189,7 +189,7 @@ class Transaction:
         if not self.steps:
             return
         engine, session = self._engine, self._session
-        for step in {each.root: each for each in self.steps}.values():
+        for step in {each.root: each for each in reversed(self.steps)}.values():
             if os.path.isdir(step.root):
                 continue
             # The folder of a built-in project is made at its first use; that of an added one is not ours to make.

@@ -14,6 +14,7 @@ from commonplace.errors import NotFound
 from commonplace.index.rows import NoteInfo
 from commonplace.jobs import dream, lifecycle
 from commonplace.jobs.reminders import notify, snooze
+from commonplace.note import timephrase
 from jobs.homes import MOMENT, ONE, TWO, Home, further
 
 
@@ -194,6 +195,23 @@ def test_a_reminder_another_memory_asks_for_stays_as_it_is_when_its_own_is_gone(
     deep(home)
     home.memory.delete(source)
     assert home.memory.review(kind="reminder") == []
+
+
+def test_a_memory_is_read_once_for_all_reminders_that_are_compared_with_it(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sources = [home.write(f"Dentist visit {number} on {number} June at 10:00", "date") for number in range(10, 20)]
+    deep(home)
+    for number in range(10):
+        home.write(f"Dentist number {number} moved to the {number + 10} of July", "people")
+        home.write(f"The release of version {number} is on {number + 10} June", "project")
+    for each in sources:
+        home.memory.delete(each)
+    read, times = list[str](), timephrase.read_all
+    monkeypatch.setattr(timephrase, "read_all", lambda text, *args: (read.append(text), times(text, *args))[1])
+    home.now = home.now.replace(month=7)
+    assert len(notify(home.memory).notified) == 10
+    assert 10 <= len(read) == len(set(read))
 
 
 def test_reminders_make_no_reminders(home: Home) -> None:

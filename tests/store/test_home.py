@@ -200,9 +200,10 @@ def test_a_change_reaches_into_more_folders_than_a_process_may_have_files_open(h
 
 def test_recovery_syncs_every_folder_a_dead_writer_used_before_the_journal_says_so(home, notes, monkeypatch):
     paths = [f"{number}/a.md" for number in range(450)]
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+    with monkeypatch.context() as patch:
         patch.setattr(History, "append_lines", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-        commit(home, *(put(notes, path, path) for path in paths))
+        with pytest.raises(KeyboardInterrupt):
+            commit(home, *(put(notes, path, path) for path in paths))
     synced, sync = set[int](), os.fsync
     monkeypatch.setattr(os, "fsync", lambda fd: (synced.add(os.fstat(fd).st_ino), sync(fd))[1])
     with home.lock:

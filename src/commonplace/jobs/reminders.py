@@ -218,6 +218,8 @@ def outdated(memory: Memory, infos: Iterable[NoteInfo]) -> dict[str, str | None]
         except Ambiguous:
             continue
         except NotFound:
+            if memory.agent is not None:
+                continue  # it may be what another agent keeps to itself
             now = []
         asked = _Asked.of(info, contents(memory, [info])[0])
         if any(_Said(each, memory.settings).asks_for(asked) for each in now):
@@ -326,6 +328,8 @@ def _times(memory: MemoryState, settings: Settings) -> Iterator[tuple[str, str, 
             for later, ((place, _), other) in enumerate(found[at + 1 : at + 4], at + 1):
                 if place >= stop or getattr(other, "is_dated", False):
                     break
+                if _TO.fullmatch(text, found[later - 1][0][1], place):
+                    continue  # when it ends, maybe after midnight
                 with suppress(TimeRefused):
                     both = timephrase.read(f"{outcome.phrase} {other.phrase}", memory.created, zone, hour)
                     if not (both.all_day or both.repeat) and both.due.date() == outcome.due.date():

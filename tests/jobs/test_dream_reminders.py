@@ -14,6 +14,7 @@ from commonplace.errors import NotFound
 from commonplace.index.rows import NoteInfo
 from commonplace.jobs import dream, lifecycle
 from commonplace.jobs.reminders import notify, snooze
+from commonplace.note import timephrase
 from jobs.homes import MOMENT, ONE, TWO, Home, further
 
 
@@ -120,6 +121,7 @@ def test_only_an_explicit_date_ahead_or_a_deadline_makes_a_reminder(home: Home, 
         ("Flight to Lisbon on 9 June, LX2080, at 7:15", "2026-06-09T07:15:00Z"),
         ("6月9日飞北京，CA932，早上9点的航班", "2026-06-09T09:00:00Z"),
         ("Concert on 9 June, doors 19:00, show 20:00", "2026-06-09T09:00:00Z"),
+        ("Party on 9 June, from 10pm to 3am", "2026-06-09T09:00:00Z"),
         ("Trip on 9 June, Ben comes on 10 June at 7:00", "2026-06-09T09:00:00Z"),
         ("Send the form by 9 June, the office opens at 7:00", "2026-06-09T09:00:00Z"),
     ],
@@ -194,6 +196,33 @@ def test_a_reminder_another_memory_asks_for_stays_as_it_is_when_its_own_is_gone(
     deep(home)
     home.memory.delete(source)
     assert home.memory.review(kind="reminder") == []
+
+
+def test_a_memory_an_agent_does_not_see_is_not_gone(home: Home) -> None:
+    source = home.write("Dentist on 9 June at 10:00", "date")
+    (row,) = deep(home)["reminders"]
+    home.upkeep.change(home.info(source), {"scope": "agent:bob"}, "edit")
+    home.now = home.now.replace(month=6, day=9, hour=9)
+    with open_memory(home.memory.home, agent="alice", clock=lambda: home.now) as memory:
+        assert [each.id for each in notify(memory).notified] == [row["id"]]
+    assert "1. Dentist on 9 June at 10:00\n" in (home.memory.home / "pending.md").read_text()
+
+
+def test_a_memory_is_read_once_for_all_reminders_that_are_compared_with_it(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sources = [home.write(f"Dentist visit {number} on {number} June at 10:00", "date") for number in range(10, 20)]
+    deep(home)
+    for number in range(10):
+        home.write(f"Dentist number {number} moved to the {number + 10} of July", "people")
+        home.write(f"The release of version {number} is on {number + 10} June", "project")
+    for each in sources:
+        home.memory.delete(each)
+    read, times = list[str](), timephrase.read_all
+    monkeypatch.setattr(timephrase, "read_all", lambda text, *args: (read.append(text), times(text, *args))[1])
+    home.now = home.now.replace(month=7)
+    assert len(notify(home.memory).notified) == 10
+    assert 10 <= len(read) == len(set(read))
 
 
 def test_reminders_make_no_reminders(home: Home) -> None:

@@ -19,7 +19,7 @@ from commonplace.store.change import Step
 from commonplace.store.files import lock_file, lock_owner
 from commonplace.store.folder import FolderStore
 from commonplace.store.home import Home
-from commonplace.store.journal import Change
+from commonplace.store.journal import Change, History
 
 
 def step(notes: FolderStore, do: str, path: str, **more) -> Step:
@@ -196,6 +196,19 @@ def test_a_change_reaches_into_more_folders_than_a_process_may_have_files_open(h
         assert os.listdir(notes.root) == []
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
+def test_recovery_syncs_every_folder_a_dead_writer_used_before_the_journal_says_so(home, notes, monkeypatch):
+    paths = [f"{number}/a.md" for number in range(450)]
+    with monkeypatch.context() as patch:
+        patch.setattr(History, "append_lines", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            commit(home, *(put(notes, path, path) for path in paths))
+    synced, sync = set[int](), os.fsync
+    monkeypatch.setattr(os, "fsync", lambda fd: (synced.add(os.fstat(fd).st_ino), sync(fd))[1])
+    with home.lock:
+        assert len(list(home.history.changes())) == 1
+    assert {os.stat(os.path.join(notes.root, path.partition("/")[0])).st_ino for path in paths} <= synced
 
 
 def test_a_long_line_of_the_journal_is_read_about_as_fast_as_it_is_parsed(home, notes):

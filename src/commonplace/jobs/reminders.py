@@ -12,10 +12,11 @@ import re
 import sys
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
+from functools import cached_property
 from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -185,9 +186,10 @@ def plan_from_text(
     return actions
 
 
-def _subject(text: str, phrase: str) -> frozenset[str]:
+def _subject(text: str, phrase: str = "") -> frozenset[str]:
     """What a text is about besides the time it names with this phrase: its words, numbers and CJK characters."""
-    words = frozenset(tokens(plain(text.replace(phrase, " ")))) - (stop_words() - _WHO) - _NO_SUBJECT
+    said = text.replace(phrase, " ") if phrase else text
+    words = frozenset(tokens(plain(said))) - (stop_words() - _WHO) - _NO_SUBJECT
     return frozenset(chain.from_iterable(word if is_cjk(word) else (word,) for word in words)) - _NO_SUBJECT
 
 
@@ -205,7 +207,7 @@ def outdated(memory: Memory, infos: Iterable[NoteInfo]) -> dict[str, str | None]
     what theirs says now, None when it is gone. Whether they are still wanted only the owner knows: they fire, and say
     so."""
     found: dict[str, str | None] = {}
-    others: list[MemoryState] | None = None
+    others: list[_Said] | None = None
     for info in infos:
         source = info.header.get("reminder_of")
         is_made = info.source == SOURCE and TAG in info.tags and isinstance(source, str)
@@ -216,36 +218,80 @@ def outdated(memory: Memory, infos: Iterable[NoteInfo]) -> dict[str, str | None]
         except Ambiguous:
             continue
         except NotFound:
+            if memory.agent is not None:
+                continue  # it may be what another agent keeps to itself
             now = []
-        (text,) = contents(memory, [info])
-        if any(_asks_for(each, info, text, memory.settings) for each in now):
+        asked = _Asked.of(info, contents(memory, [info])[0])
+        if any(_Said(each, memory.settings).asks_for(asked) for each in now):
             continue
         if others is None:
-            others = states_of(memory, [each for each in Upkeep(memory).every() if each.category != REMINDERS])
-        if not any(_asks_for(each, info, text, memory.settings) for each in others if each.scope == info.scope):
+            every = states_of(memory, [each for each in Upkeep(memory).every() if each.category != REMINDERS])
+            others = [_Said(each, memory.settings) for each in every]
+        if not any(each.asks_for(asked) for each in others if each.memory.scope == info.scope):
             found[info.id] = now[0].content if now else None
     return found
 
 
-def _asks_for(memory: MemoryState, info: NoteInfo, text: str, settings: Settings) -> bool:
-    """Whether a memory names the time of the reminder `info`, which has this text: for it, or for the same thing."""
-    reminder, ids = Reminder.of(info.header), (memory.id, *memory.merged)
-    is_source, subject = info.header.get("reminder_of") in ids, _subject(text, str(info.header.get("due_text") or ""))
-    if is_source and text.strip() in map(str.strip, _BLANK_LINE.split(memory.content)):
-        return True
-    low = plain(memory.content)
-    if not is_source and subject and not any(word in low for word in subject):
-        return False  # reading its times takes long
-    for paragraph, phrase, outcome, doubt in _times(memory, settings):
-        if doubt in ("", VAGUE_DAY):
-            if is_source and any(info.id == reminder_id(each, phrase) for each in ids):
-                return True
-            if isinstance(outcome, TimeRefused):
-                continue
-            is_then = outcome.due == reminder.regular or (outcome.repeat and outcome.repeat == reminder.repeat)
-            if is_then and (is_source or _is_same(subject, _subject(paragraph, phrase))):
-                return True
-    return False
+_LONGEST_TIME = 16
+"""Words a time may have, a CJK character being one."""
+
+
+class _Asked(NamedTuple):
+    """A reminder made from the memory `source`: its id, text, what it is about, and when."""
+
+    id: str
+    source: object
+    text: str
+    subject: frozenset[str]
+    reminder: Reminder
+
+    @classmethod
+    def of(cls, info: NoteInfo, text: str) -> _Asked:
+        subject = _subject(text, str(info.header.get("due_text") or ""))
+        return cls(info.id, info.header.get("reminder_of"), text.strip(), subject, Reminder.of(info.header))
+
+
+class _Said:
+    """What a memory says, and when: each read once, however many reminders are compared with it."""
+
+    def __init__(self, memory: MemoryState, settings: Settings):
+        self.memory, self._settings = memory, settings
+
+    @cached_property
+    def _paragraphs(self) -> list[tuple[str, frozenset[str]]]:
+        """Each with its words."""
+        return [(each.strip(), _subject(each)) for each in _BLANK_LINE.split(self.memory.content)]
+
+    @cached_property
+    def _times(self) -> list[tuple[str, str, Reading | TimeRefused, str]]:
+        return list(_times(self.memory, self._settings))  # takes a millisecond
+
+    def asks_for(self, asked: _Asked) -> bool:
+        """Whether the memory names the time of a reminder: for it, or for the same thing."""
+        ids = (self.memory.id, *self.memory.merged)
+        is_source = asked.source in ids
+        if is_source and any(asked.text == each for each, _ in self._paragraphs):
+            return True
+        if not is_source and not any(_may_be_same(asked.subject, words) for _, words in self._paragraphs):
+            return False
+        for paragraph, phrase, outcome, doubt in self._times:
+            if doubt in ("", VAGUE_DAY):
+                if is_source and any(asked.id == reminder_id(each, phrase) for each in ids):
+                    return True
+                if isinstance(outcome, TimeRefused):
+                    continue
+                due, repeat = asked.reminder.regular, asked.reminder.repeat
+                is_then = outcome.due == due or (outcome.repeat and outcome.repeat == repeat)
+                if is_then and (is_source or _is_same(asked.subject, _subject(paragraph, phrase))):
+                    return True
+        return False
+
+
+def _may_be_same(subject: frozenset[str], words: frozenset[str]) -> bool:
+    """Whether `_is_same` may hold for a paragraph with these words once those of its time are left out."""
+    if subject and (subject <= words or subject.isdisjoint(words)):
+        return subject <= words
+    return len(words - subject) <= _LONGEST_TIME
 
 
 def reminder_id(source: str, phrase: str) -> str:
@@ -282,6 +328,8 @@ def _times(memory: MemoryState, settings: Settings) -> Iterator[tuple[str, str, 
             for later, ((place, _), other) in enumerate(found[at + 1 : at + 4], at + 1):
                 if place >= stop or getattr(other, "is_dated", False):
                     break
+                if _TO.fullmatch(text, found[later - 1][0][1], place):
+                    continue  # when it ends, maybe after midnight
                 with suppress(TimeRefused):
                     both = timephrase.read(f"{outcome.phrase} {other.phrase}", memory.created, zone, hour)
                     if not (both.all_day or both.repeat) and both.due.date() == outcome.due.date():
@@ -401,11 +449,12 @@ def notify(memory: Memory, *, dry_run: bool = False) -> Notified:
     """Fire what is due of what the caller sees, each time once. A reminder its owner locked cannot be marked as fired,
     so it does not fire. Raises StorageError; a desktop that cannot be reached is no error."""
     now, pending, zone = memory.clock(), Pending(memory), memory.settings.reading_zone
-    due = _due(memory, pending, now) if dry_run else []
+    changed = outdated(memory, [info for info, _, _ in _due(memory, pending, now, {})])  # before the lock: it may last
+    due = _due(memory, pending, now, changed) if dry_run else []
     if not dry_run:  # put what is due into the pending lists, then mark it as fired
         upkeep = Upkeep(memory)
         with memory.exclusive():
-            found = _due(memory, pending, now)
+            found = _due(memory, pending, now, changed)
             pending.refresh(now, {info.row: keys for info, _, keys in found})
             for info, moment, keys in found:
                 # Who edits it at this moment has it fire the next time.
@@ -429,13 +478,13 @@ def notify(memory: Memory, *, dry_run: bool = False) -> Notified:
     return Notified(notified, len(waiting), actions, failure)
 
 
-def _due(memory: Memory, pending: Pending, now: datetime) -> list[_Due]:
+def _due(memory: Memory, pending: Pending, now: datetime, changed: Mapping[str, str | None]) -> list[_Due]:
+    """What is to fire; `changed` is that of `outdated`."""
     zone, before, found = memory.settings.reading_zone, memory.settings.notify_before, []
     for info in pending.reminders():
         reminder = Reminder.of(info.header)
         if memory.sees(info.scope) and not info.locked and reminder.due is not None and reminder.is_due(now, before):
             found.append((info, reminder.due, reminder.once_fired(now, zone)))
-    changed = outdated(memory, [info for info, _, _ in found])
     for info, _, keys in found:
         if info.id in changed:
             keys[SOURCE_CHANGED] = "gone" if changed[info.id] is None else "changed"

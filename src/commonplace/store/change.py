@@ -102,9 +102,9 @@ class Execution:
         return folder
 
     def _let_go(self, key: tuple[str, str]) -> None:
-        """Close a folder, its entries made durable if any step was carried out yet."""
+        """Close a folder, its entries made durable if any step was carried out yet, maybe by a writer that died."""
         with self._folders.pop(key) as folder:
-            if self._durable and self._reverse:
+            if self._durable and (self._reverse or not self._strict):
                 os.fsync(folder.fd)
 
     def _at(self, step: Step, path: str | None = None) -> tuple[Folder, str]:

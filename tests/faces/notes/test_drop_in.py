@@ -16,6 +16,7 @@ from commonplace.config import load
 from commonplace.engine import open_memory
 from commonplace.errors import NotFound
 from commonplace.faces import registry
+from commonplace.faces.notes import drop_in_reading
 from commonplace.index.search import queries
 from commonplace.serve.mcp import resource_result
 from contract.note_tools import texts
@@ -554,6 +555,15 @@ def test_a_search_for_observations_counts_and_pages_through_all_of_them(program:
         (True, False),
     ]
     assert len({row["permalink"] for each in pages for row in each["results"]}) == pages[-1]["total"] == 230
+
+
+def test_a_search_for_observations_that_few_notes_have_ends_and_says_that_it_did_not_read_all(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(drop_in_reading, "MOST_READ", 200)
+    program.memory.write_many([Draft(f"widget {n}", project=MAIN, title=f"N {n}") for n in range(230)])
+    found = program.data("search_notes", query="widget", entity_types=["observation"])
+    assert (found["results"], found["total_is_exact"], found["has_more"]) == ([], False, False)
 
 
 def test_replies_say_what_happened_and_what_was_given(program: Program) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from commonplace.errors import InvalidInput, NotFound, OutsideError
@@ -17,7 +18,7 @@ from commonplace.faces.notes.drop_in_replies import bounded, either, identity, i
 from commonplace.faces.notes.read_tools import search_query
 from commonplace.faces.notes.replies import body_of, day, plural, short
 from commonplace.faces.reply import Reply
-from commonplace.index.rows import Hit, NoteInfo
+from commonplace.index.rows import Hit, Hits, NoteInfo
 from commonplace.note.links import slug
 from commonplace.note.model import Note
 from commonplace.query import Query
@@ -31,7 +32,7 @@ _MARK = re.compile(r"(?:^|\s)@(\w+)(?::(\S+)|([\[(][^\[\]()]*[\])]))")
 _RANGE = re.compile(r"([\[(])\s*([^,]*?)\s*,\s*([^,]*?)\s*([\])])")
 Span = tuple[datetime, bool, datetime, bool]
 """From when, whether that moment belongs to it, until when, whether that does."""
-_BATCH = 200  # notes read at a time for a page of their observations and relations
+_BATCH, MOST_READ = 200, 4_000  # notes read at a time, and at most, for a page of their observations and relations
 
 
 def missing_note(args: Arguments, memory: Memory, shown: str) -> Reply:
@@ -144,13 +145,12 @@ def found(args: Arguments, memory: Memory, vault: Vault, own: Arguments) -> Repl
     given = {"search_type": kind, "query": words}
     query = search_query(memory, {**{k: v for k, v in own.items() if v is not None}, **given}, words)
     whole = types == {"entity"} and not times
-    hits = memory.search(query, limit=size if whole else _BATCH, offset=(page - 1) * size if whole else 0)
     several = own.get("projects") is not None and "project" not in own
     before = {each.name: f"{slug(name)}/" for name, each in vault.projects(memory)} if several else {}
-    rows: list[dict[str, Any]] = []
-    read = 0
-    while True:
-        read += len(hits)
+
+    def read(offset: int, limit: int) -> tuple[Hits, list[dict[str, Any]]]:
+        hits = memory.search(query, limit=limit, offset=offset)
+        found = []
         for hit in hits:
             for row in _result_rows(memory, hit, types, args, query, times):
                 if args.get("compact"):  # without the note's prose, which an observation's title and address have too
@@ -158,13 +158,17 @@ def found(args: Arguments, memory: Memory, vault: Vault, own: Arguments) -> Repl
                     if row["type"] == "observation":
                         place = before.get(hit.note.project, "") + row["file_path"]
                         row |= {"title": row["category"], "permalink": place}
-                rows.append(row)
-        if whole or len(hits) < _BATCH or len(rows) > page * size:
-            break
-        hits = memory.search(query, limit=_BATCH, offset=read)
+                found.append(row)
+        return hits, found
+
+    hits, rows = read((page - 1) * size, size) if whole else memory.at_once(partial(read, 0, _BATCH))
+    count = len(hits)
+    while not whole and len(hits) == _BATCH and len(rows) <= page * size and count < MOST_READ:
+        hits, found = memory.at_once(partial(read, count, _BATCH))
+        count, rows = count + len(hits), rows + found
     total, is_exact = (hits.total, not hits.is_lower_bound) if whole else (len(rows), len(hits) < _BATCH)
     rows = rows if whole else rows[(page - 1) * size : page * size]
-    more = page * size < total or not is_exact
+    more = page * size < total or (whole and not is_exact)
     if is_json(args):
         sums = {"current_page": page, "page_size": size, "total": total, "total_is_exact": is_exact, "has_more": more}
         return json_reply({"results": rows, **sums, **({"temporal_applied": True} if times else {})})

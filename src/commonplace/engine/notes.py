@@ -40,7 +40,17 @@ from commonplace.errors import (
 )
 from commonplace.index.rows import NoteInfo
 from commonplace.note import links
-from commonplace.note.model import ARCHIVE_PROJECT, CATEGORIES, CATEGORY_PROJECT, GLOBAL, INBOX, ORGANIZED, Draft, Note
+from commonplace.note.model import (
+    ARCHIVE_PROJECT,
+    CATEGORIES,
+    CATEGORY_PROJECT,
+    GLOBAL,
+    INBOX,
+    ORGANIZED,
+    REMINDERS,
+    Draft,
+    Note,
+)
 from commonplace.query import Query
 from commonplace.store import path_guard
 from commonplace.store.base import File
@@ -48,8 +58,6 @@ from commonplace.store.change import Step
 
 if TYPE_CHECKING:
     from commonplace.note.edit import Edited
-
-REMINDERS = "reminders"
 
 
 @dataclass(slots=True)

@@ -31,8 +31,7 @@ from commonplace.errors import (
     internal_sentence,
 )
 from commonplace.note.frontmatter import REMOVE
-from commonplace.note.model import CATEGORY_PROJECT, INBOX, ORGANIZED
-from commonplace.note.reminder import CATEGORY as REMINDERS
+from commonplace.note.model import CATEGORY_PROJECT, INBOX, ORGANIZED, REMINDERS
 from commonplace.store.files import read_file, reason
 from commonplace.store.layout import Layout
 

@@ -157,6 +157,23 @@ def test_nothing_in_the_engine_imports_the_facade():
     assert wrong == []
 
 
+def test_modules_of_the_engine_use_those_above_them_in_the_table():
+    """Each of them stands in one row of the table of docs/architecture.md, and uses those of its own row and above."""
+    text = (SOURCE.parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8")
+    table = text.partition("Inside `engine/`")[2].partition("\n## ")[0]
+    rows = [re.findall(r"`(\w+)\.py`", line.split("|")[1]) for line in table.splitlines() if line.startswith("| `")]
+    place = {f"commonplace.engine.{name}": number for number, row in enumerate(rows) for name in row}
+    modules = {name for name in FILES if layer(name) == "engine" and name != "engine/__init__.py"}
+    assert {file_of(module) for module in place} == modules
+    wrong = [
+        f"{where} imports {module}"
+        for name in sorted(modules)
+        for module, where in imports(name)
+        if place.get(module, -1) > place[f"commonplace.{name[:-3].replace('/', '.')}"]
+    ]
+    assert wrong == []
+
+
 def test_views_use_verbs_not_what_is_below_them():
     wrong = []
     for name, path in FILES.items():

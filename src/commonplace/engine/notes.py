@@ -1,4 +1,7 @@
-"""Writing verbs: store, edit, tag, move, delete and link notes. Each is one change, all or nothing."""
+"""Verbs that store, edit, tag and supersede notes, and bring archived ones back. Each is one change, all or nothing.
+
+Here, too: in which file a new note lies (its name: note/links.py), and when a memory expires.
+"""
 
 from __future__ import annotations
 
@@ -137,9 +140,9 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             for draft in drafts:
                 if (scope := self.check_scope(draft.scope)) != draft.scope:
                     draft = replace(draft, scope=scope)
-                old = memory_links.refs(self, draft.supersedes)
+                old = memory_links.supersedable(self, draft.supersedes)
                 if old or draft.valid_from or draft.valid_until:
-                    draft = memory_links.with_keys(self, draft, old)
+                    draft = memory_links.with_validity(self, draft, old)
                 if draft.project == CATEGORY_PROJECT:
                     step = self._put_memory(change, draft)
                 else:
@@ -150,7 +153,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
                 steps.append(step)
                 if old:
                     change.verb = "supersede"
-                    memory_links.end_for(self, change, old, draft, step)
+                    memory_links.end_superseded(self, change, old, draft, step)
             if steps and steps[0].old is not None:
                 change.verb = "overwrite"
         return [Stored(change.written(step), step.old is None) for step in steps]

@@ -1,4 +1,6 @@
-"""Projects: which there are, and the rules for adding a folder (contract 000b, 1)."""
+"""Projects: which there are, and the rules for adding a folder or a graph file (contract 000b, 1; 002, 8). They stand
+in config.yaml, so its other keys are set here, too.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The four jobs of `memory consolidate`, expire, decay, upgrade, consolidate, and the rounds of all upkeep that the
-daemon does on its interval. Source: contract 001, 5 and 13.
+"""The four jobs of `memory consolidate`, expire, decay, upgrade, consolidate (contract 001, 5); upgrading and archiving
+the memories somebody names; and the rounds of all upkeep that the daemon does on its interval (13).
 """
 
 from __future__ import annotations

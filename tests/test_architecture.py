@@ -11,6 +11,8 @@ from pathlib import Path
 import commonplace
 from commonplace import Draft, open_memory
 from commonplace.faces import registry
+from commonplace.index.database import Queries
+from commonplace.index.index import Index
 
 SOURCE = Path(commonplace.__file__).parent
 FILES = {str(path.relative_to(SOURCE)): path for path in sorted(SOURCE.rglob("*.py"))}
@@ -157,6 +159,23 @@ def test_nothing_in_the_engine_imports_the_facade():
     assert wrong == []
 
 
+def test_modules_of_the_engine_use_those_above_them_in_the_table():
+    """Each of them stands in one row of the table of docs/architecture.md, and uses those of its own row and above."""
+    text = (SOURCE.parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8")
+    table = text.partition("Inside `engine/`")[2].partition("\n## ")[0]
+    rows = [re.findall(r"`(\w+)\.py`", line.split("|")[1]) for line in table.splitlines() if line.startswith("| `")]
+    place = {f"commonplace.engine.{name}": number for number, row in enumerate(rows) for name in row}
+    modules = {name for name in FILES if layer(name) == "engine" and name != "engine/__init__.py"}
+    assert {file_of(module) for module in place} == modules
+    wrong = [
+        f"{where} imports {module}"
+        for name in sorted(modules)
+        for module, where in imports(name)
+        if place.get(module, -1) > place[f"commonplace.{name[:-3].replace('/', '.')}"]
+    ]
+    assert wrong == []
+
+
 def test_views_use_verbs_not_what_is_below_them():
     wrong = []
     for name, path in FILES.items():
@@ -208,6 +227,34 @@ def test_files_are_locked_in_one_module():
     """The Lock, `lock_file` and `lock_folders` of store/files.py are the only users of flock."""
     callers = {name for name, path in FILES.items() if re.search(r"\bflock\(", path.read_text(encoding="utf-8"))}
     assert callers <= {"store/files.py"}
+
+
+def test_what_is_to_be_changed_stands_where_the_page_says():
+    text = (SOURCE.parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8")
+    table = text.partition("## Where to change what\n")[2].partition("\n## ")[0]
+    rows = [re.findall(r"`([\w./-]+)`", line.rsplit("|", 2)[1]) for line in table.splitlines() if line.startswith("| ")]
+    assert len(rows) > 12
+    wrong = []
+    for row in rows:
+        files = [SOURCE / each for each in row if re.search(r"/|\.(?:py|txt|toml|sql)$", each)]
+        wrong += [str(each) for each in files if not each.exists()]
+        texts = "".join(each.read_text(encoding="utf-8") for each in files if each.is_file())
+        names = [each for each in row if SOURCE / each not in files]
+        wrong += [each for each in names if not re.search(rf"\b{each.rpartition('.')[2]}\b", texts)]
+    assert wrong == []
+
+
+def test_what_the_engine_asks_of_the_index_stands_on_the_page(tmp_path):
+    """What a second database would have to offer."""
+    text = (SOURCE.parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8")
+    section = text.partition("## Where a second database would stand\n")[2].partition("\n## ")[0]
+    index = Index(tmp_path / ".commonplace" / "index.db")
+    offered = {each for each in dir(index) if not each.startswith("_")}
+    queries = {each for each in ("notes", "entries", "links", "entities") if isinstance(getattr(index, each), Queries)}
+    used = {match for name, path in FILES.items() if layer(name) == "engine"
+            for match in re.findall(r"\b_?index\.(\w+)", path.read_text(encoding="utf-8"))}  # fmt: skip
+    named = set(re.findall(r"`(\w+)`", section))
+    assert (used & offered) - queries - named == set()
 
 
 def walk(heading: str) -> list[str]:

@@ -93,6 +93,30 @@ def test_every_setting_in_the_pages_is_known(tmp_path) -> None:
             assert load(tmp_path, environ={}).warnings == ()
 
 
+OURS = [path for each in ("src", "tests", "bench", "tools", "samples") for path in (ROOT / each).rglob("*")]
+CODE = [path for path in OURS if path.suffix in (".py", ".sql", ".toml", ".txt", ".rules", ".md")]
+
+
+def test_every_module_named_in_pages_and_code_is_there() -> None:
+    """As prose and comments have them: `engine/undo.py`, or `undo.py` alone."""
+    known = {"/".join(path.parts[-length:]) for path in OURS for length in range(1, len(path.parts))}
+    wrong = []
+    code = [path for path in CODE if path.is_relative_to(ROOT / "src") and path.suffix != ".txt"]
+    for page in (*(each for each in PAGES if each.name != "CHANGELOG.md"), *code):
+        for name in re.findall(r"(?<![\w./*{}$~-])(?:\w+/)*\w+\.py\b", page.read_text("utf-8")):
+            if name not in known:
+                wrong.append(f"{page.relative_to(ROOT)}: {name}")
+    assert wrong == []
+
+
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/architecture.md"])
+def test_every_name_in_the_pages_for_developers_is_one_of_the_code(page: str) -> None:
+    words = {word for path in CODE for word in re.findall(r"\w+", f"{path.name} {path.read_text('utf-8')}")}
+    spans = re.findall(r"`([^`\n]+)`", (ROOT / page).read_text("utf-8"))
+    names = {word for span in spans for word in re.findall(r"_?[A-Za-z]+(?:_\w+)+|_\w+|[A-Z][a-z]+[A-Z]\w+", span)}
+    assert sorted(names - words) == []
+
+
 def test_the_layer_table_names_every_layer() -> None:
     text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
     package = ROOT / "src" / "commonplace"

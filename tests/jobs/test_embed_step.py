@@ -46,14 +46,14 @@ def test_a_round_embeds_for_a_while_and_goes_on_until_the_next_one(memory: Memor
     monkeypatch.setattr(ticks, "EMBED_SECONDS", 0.0)
     monkeypatch.setattr(ticks, "EMBED_BETWEEN", 0.0)
     write(memory, 70)
-    tick = Scheduler(memory)
-    tick.keep_up()
+    scheduler = Scheduler(memory)
+    scheduler.keep_up()
     assert embedded(memory) == 0  # nothing says yet that there is something to do
-    assert dict(tick.steps())["embed"]() == 8
-    tick.keep_up()
+    assert dict(scheduler.steps())["embed"]() == 8
+    scheduler.keep_up()
     assert embedded(memory) == 16
-    tick.stop = lambda: True
-    tick.keep_up()
+    scheduler.stop = lambda: True
+    scheduler.keep_up()
     assert embedded(memory) == 16
 
 

@@ -53,7 +53,7 @@ class Life:
             self.morning(day)
             for hours in (1, 2) if day < EARLY else (3,):
                 self.now += timedelta(hours=hours)
-                assert daemon.tick()
+                assert daemon.round()
             for info in self.memory.list(ARCHIVED, limit=0, order="path")[0]:
                 if info.id not in self.known:
                     self.known.add(info.id)

@@ -51,7 +51,7 @@ class Month:
         while self.day < day:
             self.now += timedelta(days=1)
             before = self.memory.log(limit=1)[0].number
-            assert self.daemon.tick()
+            assert self.daemon.round()
             news = [each for each in self.memory.log(limit=0) if each.number > before]
             for each in reversed(news):
                 name = each.path.rpartition("/")[2].rpartition("-")[0]

@@ -1,4 +1,4 @@
-"""A process without a watch leaves the look at all files to a daemon that has one (DESIGN.md 5)."""
+"""A process without a watch leaves the look at all files to a daemon that has one."""
 
 from __future__ import annotations
 

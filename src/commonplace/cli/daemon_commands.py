@@ -1,4 +1,4 @@
-"""`serve`: the daemon (contract 001, 13)."""
+"""`serve`: the daemon (contract 001, 13), and `page`: the page it serves, opened in a browser (docs/page.md)."""
 
 from __future__ import annotations
 
@@ -195,15 +195,15 @@ def _serve(
             interval = (f"{hours}h" if hours else "") + (f"{minutes}m" if hours or minutes else "") + f"{seconds}s"
             _announce(f"Memory daemon running ({where}, interval: {interval})")
 
-        tick, callers = Scheduler(memory, dream.endpoint_of(settings)), memory.as_caller(call.caller, "socket")
+        scheduler, callers = Scheduler(memory, dream.endpoint_of(settings)), memory.as_caller(call.caller, "socket")
         methods = {hook.METHOD: hook.served, freshness.METHOD: lambda memory, _: memory.freshen()}
         sessions = None  # of clients whose `memory mcp` finds this daemon; its hooks are theirs
         if served is not None and listener is not None:
             hooks = served.hooks
             sessions = McpSessions(callers, lambda names, like: registry(names, memory.settings, hooks, like))
-        daemon = Daemon(tick, every, callers, served, listener, methods, web, sessions, has_upkeep)
+        daemon = Daemon(scheduler, every, callers, served, listener, methods, web, sessions, has_upkeep)
         if once:
-            return 0 if daemon.tick() else 1
+            return 0 if daemon.round() else 1
         daemon.serve(ready, lambda: None if show else _announce("\nShutting down..."))
     return 0
 

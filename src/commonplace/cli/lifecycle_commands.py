@@ -1,4 +1,6 @@
-"""`upgrade`, `decay`, `consolidate`, `dream`, `remind`, `notify` (contract 001, 3, 5, 6 and 8), `review` (18.2)."""
+"""`upgrade`, `decay`, `archive`, `pin`, `unpin`, `consolidate`, `dream`, `remind`, `notify` (contract 001, 3, 5, 6 and
+8), `review` (18.2).
+"""
 
 from __future__ import annotations
 

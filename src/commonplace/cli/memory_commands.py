@@ -1,4 +1,4 @@
-"""`write`, `read`, `delete`, `tag`, links between memories (contract 001, 3 and 4), and `edit`.
+"""`write`, `supersede`, `read`, `delete`, `tag`, `link`, `unlink`, `resolve-links` (contract 001, 3 and 4), and `edit`.
 
 Also how a memory is shown as text: block, row, preview.
 """

@@ -19,7 +19,7 @@ import click
 from commonplace.cli import output
 from commonplace.cli.invocation import COMPLETE_VARIABLE, Invocation
 from commonplace.cli.output import Failure
-from commonplace.errors import near
+from commonplace.errors import CommonplaceError, near
 
 Values = Callable[[click.Context], Sequence[str]] | str
 """What a shell is offered, each with a tab and a preview if there is one: the values, or the kind of those the home may
@@ -109,7 +109,6 @@ class Names(click.ParamType):
 def stored(ctx: click.Context, kind: str, prefix: str = "") -> list[str]:
     """Values of a kind the home knows that begin with `prefix`, each with a tab and a preview if there is one."""
     from commonplace.engine.completion import offers
-    from commonplace.errors import CommonplaceError
     from commonplace.note.model import BUILT_IN_PROJECTS
 
     invocation = ctx.find_object(Invocation) or Invocation()

@@ -20,8 +20,7 @@ from commonplace.clock import parse_stamp, stamp
 from commonplace.engine import Memory
 from commonplace.engine.overview import contents
 from commonplace.index.rows import Hit, NoteInfo
-from commonplace.note.model import CATEGORY_PROJECT, KV_PROJECT, TRACE_PROJECT
-from commonplace.note.reminder import CATEGORY as REMINDERS
+from commonplace.note.model import CATEGORY_PROJECT, KV_PROJECT, REMINDERS, TRACE_PROJECT
 from commonplace.note.reminder import Reminder
 from commonplace.query import Query
 from commonplace.store.files import make_private, open_own

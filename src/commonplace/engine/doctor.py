@@ -20,8 +20,7 @@ from commonplace.engine.overview import home_path
 from commonplace.engine.reading import ReadVerbs
 from commonplace.engine.writing import links_without, set_keys
 from commonplace.errors import CommonplaceError, StorageError
-from commonplace.note.model import ARCHIVE_PROJECT, CATEGORY_PROJECT
-from commonplace.note.reminder import CATEGORY as REMINDERS
+from commonplace.note.model import ARCHIVE_PROJECT, CATEGORY_PROJECT, REMINDERS
 from commonplace.note.reminder import Reminder
 from commonplace.query import Query
 from commonplace.store.base import sha256

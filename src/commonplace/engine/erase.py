@@ -31,8 +31,7 @@ from commonplace.index.index import Index
 from commonplace.index.rows import NoteInfo
 from commonplace.note import entry
 from commonplace.note.markdown import default_id
-from commonplace.note.model import CATEGORY_PROJECT
-from commonplace.note.reminder import CATEGORY as REMINDERS
+from commonplace.note.model import CATEGORY_PROJECT, REMINDERS
 from commonplace.query import Query, memory_query
 from commonplace.store.base import File
 from commonplace.store.change import Step

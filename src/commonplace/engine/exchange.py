@@ -37,8 +37,10 @@ from commonplace.text.unicode import is_valid_unicode
 
 T = TypeVar("T")
 VERB = "import"  # what the journal calls a change made here
-OWN = "projects"  # the folder of a copy that holds the projects the configuration names
-_SHOWN_HIDDEN = ".bank.json"
+OWN = config.OWN_FOLDER
+"""The folder of a copy that holds the projects the configuration names."""
+BANK_RECORD = ".bank.json"
+"""The one hidden file of a project that moves with it: what a memory bank is (faces/bank/)."""
 _ROWS, _BYTES = 500, 8 << 20
 
 
@@ -325,7 +327,7 @@ def is_kept_name(project: str, name: str) -> bool:
     records of banks, and what agents made with the memory tool."""
     if name.startswith(TEMP_PREFIX) or name in SKIPPED_FOLDERS or name.lower() == ".git" or not is_valid_unicode(name):
         return False
-    return not name.startswith(".") or name == _SHOWN_HIDDEN or project == "memories"
+    return not name.startswith(".") or name == BANK_RECORD or project == "memories"
 
 
 @dataclass(slots=True)

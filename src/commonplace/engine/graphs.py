@@ -20,11 +20,12 @@ from commonplace.engine.reading import ReadVerbs
 from commonplace.engine.transaction import Transaction
 from commonplace.engine.writing import editable, read_unlocked
 from commonplace.errors import CommonplaceError, InvalidInput
-from commonplace.index.entity_queries import PROJECT, EntityRow, target_name
+from commonplace.index.entity_queries import EntityRow, target_name
 from commonplace.index.rows import Edge, NoteInfo
 from commonplace.note.entity import Entity, EntityKey, EntityText, GraphRelation, compose, file_stem, folded_name
 from commonplace.note.frontmatter import parse_typed, split
 from commonplace.note.grammar import scan
+from commonplace.note.model import GRAPH_PROJECT
 from commonplace.note.model import Relation as Item
 from commonplace.query import Query
 from commonplace.store.base import File
@@ -38,7 +39,7 @@ _OWN_KEYS = frozenset(("id", "title", "type", "created_at", "placeholder", "scop
 class NoteGraph(Graph):
     """The notes of project `graph`, for one caller: entities of a foreign scope are not there."""
 
-    project = PROJECT
+    project = GRAPH_PROJECT
     makes_sources = True
     """Whether a name with relations that is no entity gets a placeholder, where they live."""
 
@@ -452,7 +453,7 @@ def open_graph(session: ReadVerbs, project: str) -> Graph:
     store = session.engine.store(project)
     if isinstance(store, GraphStore):
         return FileGraph(session, store)
-    return NoteGraph(session) if store.name == PROJECT else ProjectGraph(session, store.name)
+    return NoteGraph(session) if store.name == GRAPH_PROJECT else ProjectGraph(session, store.name)
 
 
 def graph_project(name: str, file: Path) -> os.PathLike[str]:
@@ -466,7 +467,7 @@ def opener(file: Path) -> Callable[[ReadVerbs, str], Graph]:
 
     def open_here(session: ReadVerbs, project: str) -> Graph:
         own = FileGraph(session, store_of(session, alone.root) or alone)
-        if project.lower() == PROJECT:
+        if project.lower() == GRAPH_PROJECT:
             return own
         return _every(session, own) if project == EVERY else open_graph(session, project)
 
@@ -483,9 +484,9 @@ def _every(session: ReadVerbs, own: FileGraph | None = None) -> Graph:
     no graph."""
     graphs = {name: open_graph(session, name) for name in session.engine.stores}
     if own is not None:
-        del graphs[PROJECT]
+        del graphs[GRAPH_PROJECT]
         if own.store not in session.engine.stores.values():
-            graphs = {PROJECT: own, **graphs}
+            graphs = {GRAPH_PROJECT: own, **graphs}
     return EveryGraph(session, graphs)
 
 

@@ -1,4 +1,6 @@
-"""`log`, `undo`, `restore`: what changed, taking it back, and what a change did to texts."""
+"""The verbs `log`, `undo` and `restore`: which changes there are, which of them is taken back (how: undo.py), a note as
+it was; and the texts a change replaced and made, for differences.
+"""
 
 from __future__ import annotations
 

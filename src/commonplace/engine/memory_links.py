@@ -1,6 +1,7 @@
-"""What notes say of each other: links, by ids in the headers of memories, by relations in other notes, the verbs that
-write and follow them; and facts that change: which header keys say from when until when a note is valid, and what it
-supersedes."""
+"""What notes say of each other. Links: by ids in the headers of memories, by relations in other notes; the verbs that
+write and follow them. And facts that change: the header keys that say from when until when a note is valid, and which
+others it supersedes (docs/format.md).
+"""
 
 from __future__ import annotations
 
@@ -200,12 +201,12 @@ class LinkVerbs(ReadVerbs):
         return plan
 
 
-def with_keys(session: ReadVerbs, draft: Draft, old: Sequence[NoteInfo]) -> Draft:
+def with_validity(session: ReadVerbs, draft: Draft, old: Sequence[NoteInfo]) -> Draft:
     """The draft with the header keys of its validity, and of the notes it supersedes. Raises TimeframeError,
     InvalidInput when it ends before it begins."""
     if draft.project == KV_PROJECT:
         raise InvalidInput(_NO_ENTRY)
-    keys = {key: written(session, text) for key in ("valid_from", "valid_until") if (text := getattr(draft, key))}
+    keys = {key: header_time(session, text) for key in ("valid_from", "valid_until") if (text := getattr(draft, key))}
     first, last = keys.get("valid_from", ""), keys.get("valid_until")
     if last and parse_stamp(last) <= parse_stamp(first or "0001-01-01"):
         raise InvalidInput(f"`valid_until` must be after `valid_from`; got {last}, {first}.")
@@ -214,7 +215,7 @@ def with_keys(session: ReadVerbs, draft: Draft, old: Sequence[NoteInfo]) -> Draf
     return replace(draft, metadata={**draft.metadata, **keys, **supersedes})
 
 
-def written(session: ReadVerbs, text: str) -> str:
+def header_time(session: ReadVerbs, text: str) -> str:
     """A day or moment as the header has it, from `2025-03-01`, `yesterday`, `2 weeks ago`, `next friday`. Raises
     TimeframeError."""
     now, zone = session.clock(), session.settings.zone
@@ -234,7 +235,7 @@ def written(session: ReadVerbs, text: str) -> str:
     return f"{local:%Y-%m-%d}" if is_day else stamp(local.replace(microsecond=0))
 
 
-def refs(session: ReadVerbs, named: Iterable[Ref]) -> list[NoteInfo]:
+def supersedable(session: ReadVerbs, named: Iterable[Ref]) -> list[NoteInfo]:
     """The notes to be superseded. Raises NotFound, Ambiguous, InvalidInput for one that is superseded already."""
     found = {(info.project, info.path): info for info in map(session.find_ref, named)}
     for info in found.values():
@@ -253,22 +254,22 @@ def supersede(
     session: ReadVerbs, change: Transaction, before: NoteInfo, after: NoteInfo, valid_from: str | None
 ) -> Step:
     """End `before` and note in `after` that it supersedes it. Raises InvalidInput for a circle."""
-    refs(session, [(before.project, before.path)])
+    supersedable(session, [(before.project, before.path)])
     _check_circle(session, before, after)
     file, text = editable(session, after)
     note = session.parse(after.project, after.path, file)
-    keys: dict[str, Any] = {"valid_from": written(session, valid_from)} if valid_from else {}
+    keys: dict[str, Any] = {"valid_from": header_time(session, valid_from)} if valid_from else {}
     start = valid_span(note)[0]
     moment = clock.EPOCH + timedelta(microseconds=start)
     begins = keys.get("valid_from") or (stamp(moment) if start % 86_400_000_000 else moment.date().isoformat())
     ids = [*note.supersedes, before.id]
     keys["supersedes"] = ids if len(ids) > 1 else ids[0]
-    end(session, change, [before], begins, after.scope, explicit=bool(valid_from or note.valid_from))
+    end_validity(session, change, [before], begins, after.scope, explicit=bool(valid_from or note.valid_from))
     change.about = (after.project, after.path)
     return set_keys(session, change, after, keys, file, text)
 
 
-def end(
+def end_validity(
     session: ReadVerbs, change: Transaction, old: Iterable[NoteInfo], begins: str, scope: str, *, explicit: bool = True
 ) -> None:
     """Write `valid_until: begins` into notes that are superseded by one of `scope`; what ended before stays so. Unless
@@ -290,14 +291,14 @@ def end(
             set_keys(session, change, info, keys, file, text)
 
 
-def end_for(session: ReadVerbs, change: Transaction, old: Sequence[NoteInfo], draft: Draft, step: Step) -> None:
+def end_superseded(session: ReadVerbs, change: Transaction, old: Sequence[NoteInfo], draft: Draft, step: Step) -> None:
     """The same for the note that `step` writes for `draft`."""
     if (replaced := session.index.notes.get(step.project, step.path)) is not None:
         for info in old:
             _check_circle(session, info, replaced)
     given, now = draft.metadata.get("valid_from"), stamp(session.clock())
     begins = given or (draft.date[:10] if draft.date and draft.date < now else now)
-    end(session, change, old, begins, step.scope, explicit=bool(given))
+    end_validity(session, change, old, begins, step.scope, explicit=bool(given))
 
 
 def _check_circle(session: ReadVerbs, before: NoteInfo, after: NoteInfo) -> None:

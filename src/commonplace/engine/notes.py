@@ -1,4 +1,7 @@
-"""Writing verbs: store, edit, tag, move, delete and link notes. Each is one change, all or nothing."""
+"""Verbs that store, edit, tag and supersede notes, and bring archived ones back. Each is one change, all or nothing.
+
+Here, too: in which file a new note lies (its name: note/links.py), and when a memory expires.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,17 @@ from commonplace.errors import (
 )
 from commonplace.index.rows import NoteInfo
 from commonplace.note import links
-from commonplace.note.model import ARCHIVE_PROJECT, CATEGORIES, CATEGORY_PROJECT, GLOBAL, INBOX, ORGANIZED, Draft, Note
+from commonplace.note.model import (
+    ARCHIVE_PROJECT,
+    CATEGORIES,
+    CATEGORY_PROJECT,
+    GLOBAL,
+    INBOX,
+    ORGANIZED,
+    REMINDERS,
+    Draft,
+    Note,
+)
 from commonplace.query import Query
 from commonplace.store import path_guard
 from commonplace.store.base import File
@@ -48,8 +61,6 @@ from commonplace.store.change import Step
 
 if TYPE_CHECKING:
     from commonplace.note.edit import Edited
-
-REMINDERS = "reminders"
 
 
 @dataclass(slots=True)
@@ -129,9 +140,9 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             for draft in drafts:
                 if (scope := self.check_scope(draft.scope)) != draft.scope:
                     draft = replace(draft, scope=scope)
-                old = memory_links.refs(self, draft.supersedes)
+                old = memory_links.supersedable(self, draft.supersedes)
                 if old or draft.valid_from or draft.valid_until:
-                    draft = memory_links.with_keys(self, draft, old)
+                    draft = memory_links.with_validity(self, draft, old)
                 if draft.project == CATEGORY_PROJECT:
                     step = self._put_memory(change, draft)
                 else:
@@ -142,7 +153,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
                 steps.append(step)
                 if old:
                     change.verb = "supersede"
-                    memory_links.end_for(self, change, old, draft, step)
+                    memory_links.end_superseded(self, change, old, draft, step)
             if steps and steps[0].old is not None:
                 change.verb = "overwrite"
         return [Stored(change.written(step), step.old is None) for step in steps]

@@ -28,8 +28,7 @@ from commonplace.index.note_queries import HomeCounts
 from commonplace.index.rows import NoteInfo
 from commonplace.note.frontmatter import REMOVE
 from commonplace.note.links import first_line
-from commonplace.note.model import CATEGORIES, CATEGORY_PROJECT, FURTHER, GLOBAL
-from commonplace.note.reminder import CATEGORY as REMINDERS
+from commonplace.note.model import CATEGORIES, CATEGORY_PROJECT, FURTHER, GLOBAL, REMINDERS
 from commonplace.note.reminder import Reminder
 from commonplace.query import Query
 from commonplace.store.base import sha256

@@ -1,4 +1,4 @@
-"""Verbs that move and delete notes and folders. Each is one change, all or nothing."""
+"""Verbs that move and delete notes and folders: changes of their places. Each is one change, all or nothing."""
 
 from __future__ import annotations
 

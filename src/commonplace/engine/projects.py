@@ -1,9 +1,10 @@
-"""Projects: which there are, and the rules for adding a folder (contract 000b, 1)."""
+"""Projects: which there are, and the rules for adding a folder or a graph file (contract 000b, 1; 002, 8). They stand
+in config.yaml, so its other keys are set here, too.
+"""
 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from commonplace.engine.engine import GRAPH_FILE_SUFFIX, ONLY_SHARED, verb
 from commonplace.engine.reading import ReadVerbs
 from commonplace.engine.review import ask
 from commonplace.errors import Exists, InvalidInput, ProjectRefused, StorageError
+from commonplace.note.links import PROJECT_NAME
 from commonplace.note.model import ARCHIVE_PROJECT, BUILT_IN_PROJECTS, TRACE_PROJECT
 from commonplace.store.base import Store
 from commonplace.store.files import make_private, reason, sync_folder, write_file
@@ -25,7 +27,6 @@ _SYSTEM = frozenset(
      "usr", "var", "Applications", "Library", "System")
 )  # fmt: skip
 _SETTINGS = ("Library", "AppData", "snap")
-_NAME = re.compile(r"[\w .\-]{1,64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ class ProjectVerbs(ReadVerbs):
         with self.engine.home.lock:
             self.engine.reload_config()  # another process may have added one meanwhile
             name = name.strip()
-            if not _NAME.fullmatch(name) or not any(map(str.isalnum, name)):
+            if not PROJECT_NAME.fullmatch(name) or not any(map(str.isalnum, name)):
                 raise InvalidInput(f"invalid project name: {name}")
             known = next((each for each in self.engine.stores if each.lower() == name.lower()), None)
             root = self._root(known or name, folder)

@@ -1,4 +1,6 @@
-"""Taking changes back: the steps that undo one, and what stands in its way."""
+"""How a change is taken back: the inverse of each of its steps, what stands in its way, and the mark by which a memory
+remembers that a job's action was taken back. Lines of a graph file: `undo_lines` in graph.py.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Opening the index file, and making it anew when it is missing, old or damaged."""
+"""The index file: opening it, making it anew when it is missing, old or damaged, its transactions and snapshots."""
 
 from __future__ import annotations
 

@@ -15,11 +15,10 @@ from commonplace.index.filters import may_see
 from commonplace.index.resolve import key
 from commonplace.note.entity import EntityKey, GraphRelation, folded_name
 from commonplace.note.links import without_suffix
-from commonplace.note.model import GLOBAL, Note
+from commonplace.note.model import GLOBAL, GRAPH_PROJECT, Note
 
-PROJECT = "graph"
 _ENTITY = "e.note, e.created, e.path, e.scope, e.name, e.kind"
-_TARGET = f"iif(l.project is null or lower(l.project) = '{PROJECT}', l.target, l.project || '::' || l.target)"
+_TARGET = f"iif(l.project is null or lower(l.project) = '{GRAPH_PROJECT}', l.target, l.project || '::' || l.target)"
 """The name a link's target means in the graph, as `target_name` says it."""
 _SEPARATOR = "\udfff"
 """Between texts: no text of an index holds a lone surrogate."""
@@ -255,4 +254,4 @@ class EntityQueries(Queries):
 
 def target_name(target: str, project: str | None) -> str:
     """The name a target means in the graph; one in another project is told by its project too."""
-    return target if project is None or project.casefold() == PROJECT else f"{project}::{target}"
+    return target if project is None or project.casefold() == GRAPH_PROJECT else f"{project}::{target}"

@@ -1,5 +1,6 @@
 -- The index: derived from the notes on disk, may be deleted at any time. Any change here, in
--- text.py, facets.py or note/links.py that alters what is stored raises SCHEMA_VERSION (database.py).
+-- writer.py, filters.py, features.py, text/tokens.py or note/links.py that alters what is stored raises SCHEMA_VERSION
+-- (database.py).
 
 -- `size`, `mtime_ns`, `inode`: of the graph file that is the project, as it was when the index showed it; null
 -- for a folder.
@@ -14,7 +15,7 @@ create table project (
 -- `row` only ever grows, so its order is the order of change. Times are microseconds since 1970.
 -- `own`: the permalink stands in the frontmatter. `base`: the derived permalink of a note that had
 -- to take a number (`base` || '-1'), else null. `begins`, `ends`: from when until when it is valid, `limited`: not
--- all the time since it was written (validity.py). `suspicious`: a list of the gate's rules that saw injected
+-- all the time since it was written (filters.py). `suspicious`: a list of the gate's rules that saw injected
 -- instructions in the text, else null. `provenance`: where the text comes from, as JSON; null: a file of another
 -- program.
 create table note (

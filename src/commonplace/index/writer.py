@@ -25,7 +25,7 @@ from commonplace.index.listing import folds_to_ascii
 from commonplace.index.resolve import first_line_of, key, keys_of, link_key
 from commonplace.index.rows import FIRST_PASSAGE
 from commonplace.note.links import lead
-from commonplace.note.model import GLOBAL, Note, Provenance, Relation
+from commonplace.note.model import GLOBAL, GRAPH_PROJECT, Note, Provenance, Relation
 from commonplace.store.base import Stamp
 from commonplace.text.tokens import fts_text, passages, runs, tokens
 from commonplace.text.unicode import is_valid_unicode, sqlite_text, sqlite_value
@@ -278,7 +278,7 @@ def prepare(note: Note, stamp: Stamp, project: int, permalink: str | None = None
         note.path, note.permalink, own, note.etag, stamp, tables,
         [(one.start, one.end, fts_text(body[one.start : one.end])) for one in places],
         (project, note.scope, note.phase or "", note.category or ""),
-        note if note.project == entity_queries.PROJECT else None,
+        note if note.project == GRAPH_PROJECT else None,
     )  # fmt: skip
 
 
@@ -323,7 +323,7 @@ def _provenance(provenance: Provenance) -> str | None:
 def _links(note: Note) -> list[tuple[Any, ...]]:
     known = {one.target for one in note.relations if one.type == "links_to"}
     relations = [*note.relations, *(Relation("links_to", link) for link in note.links if link not in known)]
-    path, in_graph = note.path, note.project == entity_queries.PROJECT  # where a name is no path
+    path, in_graph = note.path, note.project == GRAPH_PROJECT  # where a name is no path
     return [
         (at, one.type, one.target, one.project, one.context, one.line,
          key(one.target) if one.is_item and in_graph else link_key(one.target, path), one.is_item)
@@ -380,7 +380,7 @@ def _take_out(db: sqlite3.Connection, project: str, old: _Indexed) -> None:
     tables = ("link where note", "entity where note", "merged where note", "superseded where note", "feature where row",
               "text where row", "note where row")  # fmt: skip
     for place in tables:
-        if place[:6] != "entity" or project == entity_queries.PROJECT:
+        if place[:6] != "entity" or project == GRAPH_PROJECT:
             db.execute(f"delete from {place} = ?", (row,))
 
 

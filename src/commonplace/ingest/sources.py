@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from commonplace.note import frontmatter, grammar
-from commonplace.note.links import without_suffix
+from commonplace.note.links import TAG_SIGNS, without_suffix
 from commonplace.store.files import reason
 from commonplace.text.unicode import is_valid_unicode
 
@@ -117,8 +117,7 @@ _CLAUDE_MEMORY = re.compile(r"projects/(?:.*/)?memory/[^/]+\.md").fullmatch
 _LOGSEQ_PROPERTY = re.compile(r"[ \t]*(?:[-*][ \t]+)?([\w\-]+)::[ \t]*(.*)").match
 _LOGSEQ_NAMES = re.compile(r'\[\[([^\[\]]+)\]\]|"([^"]+)"|([^,，\[\]"]+)').findall
 # Marks of Latin and Indic scripts and of Thai are part of a letter.
-_SIGNS = r"\w/\-\u0300-\u036f\u0900-\u0963\u0966-\u0eff"
-_TAG = re.compile(rf"\[\[[^\[\]\n]*\]\]|(?<![^\s(（])#(?:\[\[([^\[\]\n]+)\]\]|([{_SIGNS}]+))")
+_TAG = re.compile(rf"\[\[[^\[\]\n]*\]\]|(?<![^\s(（])#(?:\[\[([^\[\]\n]+)\]\]|([{TAG_SIGNS}]+))")
 _BEFORE_ADDRESS = re.compile(r"\]\([ \t]*\Z|://\S*\Z|^[ \t]{0,3}\[[^\]\n]+\]:[ \t]*\Z", re.MULTILINE)
 _PLACEHOLDER = "\ue000"
 

@@ -17,7 +17,7 @@ from operator import add
 from sys import intern
 
 from commonplace.jobs.job import DREAM, LINK, MERGE, Action, MemoryState, after_actions, linked_pairs
-from commonplace.note.reminder import CATEGORY as REMINDERS
+from commonplace.note.model import REMINDERS
 from commonplace.text.tokens import is_cjk, stop_words, tokens
 from commonplace.text.unicode import compared_lines
 

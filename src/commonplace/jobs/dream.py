@@ -40,8 +40,7 @@ from commonplace.jobs.job import (
 )
 from commonplace.jobs.linking import MOST_LINKS, MOST_LINKS_PER_RUN, plan_links
 from commonplace.llm import Endpoint, NoAnswer
-from commonplace.note.model import ARCHIVED, CATEGORIES, INBOX, ORGANIZED
-from commonplace.note.reminder import CATEGORY as REMINDERS
+from commonplace.note.model import ARCHIVED, CATEGORIES, INBOX, ORGANIZED, REMINDERS
 from commonplace.store.files import put_derived
 from commonplace.store.layout import Layout, changing_shared
 

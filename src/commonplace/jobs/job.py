@@ -1,8 +1,8 @@
 """What jobs see (`MemoryState`), what they plan (`Action`), and the one runner that applies a plan or only shows it.
 
 A job is a name and a `Plan`: a pure function of the memories, the settings and the clock. A `Round` is one run of
-several jobs, each of which sees what the ones before it did, or under a dry run would have done.
-Source: contract 001, 4 and 5.
+several jobs, each of which sees what the ones before it did, or under a dry run would have done. The report of the last
+dream is read here, for those who need nothing else of dreams. Source: contract 001, 4 and 5.
 """
 
 from __future__ import annotations
@@ -31,8 +31,7 @@ from commonplace.errors import (
     internal_sentence,
 )
 from commonplace.note.frontmatter import REMOVE
-from commonplace.note.model import CATEGORY_PROJECT, INBOX, ORGANIZED
-from commonplace.note.reminder import CATEGORY as REMINDERS
+from commonplace.note.model import CATEGORY_PROJECT, INBOX, ORGANIZED, REMINDERS
 from commonplace.store.files import read_file, reason
 from commonplace.store.layout import Layout
 

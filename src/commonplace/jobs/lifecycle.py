@@ -1,5 +1,5 @@
-"""The four jobs of `memory consolidate`, expire, decay, upgrade, consolidate, and the rounds of all upkeep that the
-daemon does on its interval. Source: contract 001, 5 and 13.
+"""The four jobs of `memory consolidate`, expire, decay, upgrade, consolidate (contract 001, 5); upgrading and archiving
+the memories somebody names; and the rounds of all upkeep that the daemon does on its interval (13).
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ from commonplace.errors import CommonplaceError
 from commonplace.jobs.classify import Classifier, category_of, learn, organize
 from commonplace.jobs.dedup import plan_duplicates
 from commonplace.jobs.job import OWNER, SET_BY, Action, MemoryState, Outcome, Plan, Round, organize_all, states_of
-from commonplace.note.model import ARCHIVED, INBOX, ORGANIZED
-from commonplace.note.reminder import CATEGORY as REMINDERS
+from commonplace.note.model import ARCHIVED, INBOX, ORGANIZED, REMINDERS
 from commonplace.note.reminder import Reminder
 
 if TYPE_CHECKING:

@@ -24,8 +24,7 @@ from pathlib import Path
 
 from commonplace.jobs.dedup import han_runs, plain, words
 from commonplace.jobs.job import DREAM, LINK, Action, MemoryState, linked_pairs
-from commonplace.note.model import ORGANIZED
-from commonplace.note.reminder import CATEGORY as REMINDERS
+from commonplace.note.model import ORGANIZED, REMINDERS
 
 LEAST_SCORE = 2.0
 MOST_LINKS = 3

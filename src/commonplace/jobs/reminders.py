@@ -30,8 +30,7 @@ from commonplace.jobs.dedup import plain
 from commonplace.jobs.job import CHANGED_MEANWHILE, DREAM, REMIND, REMINDED, Action, MemoryState, states_of
 from commonplace.note.frontmatter import REMOVE
 from commonplace.note.markdown import Record
-from commonplace.note.model import CATEGORY_PROJECT, GLOBAL, ORGANIZED, Draft, Note
-from commonplace.note.reminder import CATEGORY as REMINDERS
+from commonplace.note.model import CATEGORY_PROJECT, GLOBAL, ORGANIZED, REMINDERS, Draft, Note
 from commonplace.note.reminder import SNOOZED, SOURCE_CHANGED, Reminder, keys_of
 from commonplace.text.tokens import is_cjk, stop_words, tokens
 

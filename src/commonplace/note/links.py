@@ -36,7 +36,7 @@ _EDGES = re.compile(r"-*/[-/]*")
 _PLAIN_SLUG = re.compile(r"[a-z0-9]+(?:[-/.][a-z0-9]+)*")
 _BLANKS = re.compile(r"[\s_\-]+")
 _ASCII_SIGNS = dict.fromkeys(code for code in range(128) if not chr(code).isalnum())
-_PROJECT = re.compile(r"[\w .\-]{1,64}")
+PROJECT_NAME = re.compile(r"[\w .\-]{1,64}")
 _LINK_SIGNS = re.compile("[|#:]")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*)://")
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
@@ -133,7 +133,7 @@ def parse_link(inner: str) -> tuple[str | None, str]:
     project = None
     if "::" in target:
         head, _, rest = target.partition("::")
-        if _PROJECT.fullmatch(head.strip()) and rest.strip():
+        if PROJECT_NAME.fullmatch(head.strip()) and rest.strip():
             project, target = head.strip(), rest
     if "#" in target:
         name, _, heading = target.partition("#")
@@ -207,8 +207,8 @@ _CHECKBOX = re.compile(r"\[(?:[xX_]|[^\w\[\]]\ufe0f?)\](?:\s|$)").match
 _CLOCK = r"[0-9]+(?::[0-9]{2})+(?:[.,][0-9]+)?"
 _CLOCK_VALUE = re.compile(rf"{_CLOCK}(?:\s*(?:-->|->|[-–—])\s*{_CLOCK})?").fullmatch
 # Marks of Latin and Indic scripts and of Thai are part of a letter.
-_TAG_SIGNS = r"\w/\-\u0300-\u036f\u0900-\u0963\u0966-\u0eff"
-_TAGS = re.compile(rf"#(?<!\S#)[{_TAG_SIGNS}]++(?:#[{_TAG_SIGNS}]++)*+").findall
+TAG_SIGNS = r"\w/\-\u0300-\u036f\u0900-\u0963\u0966-\u0eff"
+_TAGS = re.compile(rf"#(?<!\S#)[{TAG_SIGNS}]++(?:#[{TAG_SIGNS}]++)*+").findall
 _GROUP = r"\(([^()]*+(?:\([^()]*+\)[^()]*+)*+)\)"
 _CODED = r'`("[^`]*")`'
 _RELATION = re.compile(

@@ -13,6 +13,8 @@ CATEGORIES = (
     "decisions", "lessons", "habits", "skills", "inbox", "reminders",
 )  # fmt: skip
 """The categories of the `categories` project, in the order shown everywhere (contract 001, 2)."""
+REMINDERS = "reminders"
+"""The category whose memories have a time (note/reminder.py)."""
 
 INBOX, ORGANIZED, ARCHIVED = "inbox", "organized", "archived"
 PHASES = (INBOX, ORGANIZED, ARCHIVED)
@@ -48,6 +50,8 @@ GLOBAL = "global"
 SCOPE = re.compile(r"global|agent:[a-z0-9][a-z0-9._-]*")
 """Who may see a note, as a whole (contract 001, 1)."""
 SCOPE_HINT = "A scope is global, or agent:NAME with a name of a-z, 0-9, dots, dashes and underscores."
+TAKEN_AGENTS = ("owner", "manual", "import", "web", "file")
+"""What stands for somebody else where it is said who wrote a note; no agent is called so."""
 
 
 @dataclass(slots=True)

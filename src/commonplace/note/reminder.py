@@ -17,7 +17,6 @@ from commonplace.note.frontmatter import REMOVE
 if TYPE_CHECKING:
     from commonplace.note.timephrase import Reading
 
-CATEGORY = "reminders"
 FIRED_FOR = "fired_for"
 """Header key of a repeating reminder: the due time it last fired for, as `due_at` has gone on to the next one."""
 SNOOZED = "snoozed_until"

@@ -24,6 +24,7 @@ from commonplace import clock as clocks
 from commonplace.clock import Clock, parse_stamp, stamp
 from commonplace.errors import CommonplaceError, Exists, InvalidInput, StorageError
 from commonplace.faces.tool import Tool
+from commonplace.note.model import TAKEN_AGENTS
 from commonplace.store.base import sha256
 from commonplace.store.files import lock_file, make_private, put_derived, reason, storing, sync_folder
 from commonplace.store.layout import Layout, changing_shared, follow_shared, shared_space
@@ -42,8 +43,6 @@ CODE_LASTS, COOKIE_LASTS = timedelta(minutes=5), timedelta(days=7)
 """How long the code of `memory page` is good, and the cookie of a browser that showed it."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
 _SHOWN = 8
-_TAKEN_AGENTS = ("owner", "manual", "import", "web", "file")
-"""What stands for somebody else where it is said who wrote a note."""
 
 
 class AccessRefused(StorageError):
@@ -172,7 +171,7 @@ class Access:
         check_name(name, "token")
         if scope not in SCOPES:
             raise InvalidInput(f'invalid scope "{scope}" (one of {", ".join(SCOPES)})')
-        agent = agent or (f"{name}-client" if name in _TAKEN_AGENTS else name)
+        agent = agent or (f"{name}-client" if name in TAKEN_AGENTS else name)
         now = self.clock()
         secret, kept = new_secret("cpl_")
         try:

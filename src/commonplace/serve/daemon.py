@@ -1,4 +1,5 @@
-"""`memory serve`: upkeep on its interval, and the socket (contract 001, 13)."""
+"""`memory serve`: a round of upkeep on its interval (its steps: `Scheduler` in jobs/lifecycle.py), beside the socket
+and HTTP; and the unit files that start it (contract 001, 13)."""
 
 from __future__ import annotations
 
@@ -114,14 +115,14 @@ class Daemon:
     they name no agent. Both transports share the registry, the threads and the size of a request."""
 
     def __init__(
-        self, tick: Scheduler, interval: timedelta, served: Memory | None = None, registry: Registry | None = None,
+        self, scheduler: Scheduler, interval: timedelta, served: Memory | None = None, registry: Registry | None = None,
         listener: Listener | None = None, methods: Methods | None = None, web: Web | None = None,
         sessions: McpSessions | None = None, has_upkeep: bool = True,
     ):  # fmt: skip
-        self._tick, self._has_upkeep = tick, has_upkeep
+        self._scheduler, self._has_upkeep = scheduler, has_upkeep
         self._interval = interval.total_seconds()
         self._stopping = threading.Event()
-        tick.stop = self._stopping.is_set
+        scheduler.stop = self._stopping.is_set
         self._server = self._http = None
         self._spaces: dict[str, Scheduler | None] = {}
         self._held = ExitStack()
@@ -136,7 +137,7 @@ class Daemon:
             self._http.app.state.rounds = self._rounds if has_upkeep else None
             self._http.app.state.sessions = sessions
 
-    def tick(self) -> bool:
+    def round(self) -> bool:
         """One round. A step that fails is logged and does not stop the others. Returns whether all went well."""
         good, now = True, clock.now
         self._rounds.began, self._rounds.next = now(), None
@@ -158,27 +159,27 @@ class Daemon:
 
     def _steps(self) -> Iterator[Step]:
         """The steps of a round, of the home and then of each space that no other daemon serves."""
-        yield from self._tick.steps()
+        yield from self._scheduler.steps()
         if self._http is not None:
             yield "spaces", self._open_spaces
-            for space, tick in self._spaces.items():
-                if tick is not None:
-                    yield from ((f"{space}: {name}", step) for name, step in tick.steps())
+            for space, scheduler in self._spaces.items():
+                if scheduler is not None:
+                    yield from ((f"{space}: {name}", step) for name, step in scheduler.steps())
 
     def _open_spaces(self) -> int:
         """Take up the spaces there are now. Raises what opening one of them raised, once the others are open."""
         assert self._http is not None
         trouble = None
         known = self._http.access.spaces()
-        self._spaces = {name: tick for name, tick in self._spaces.items() if name in known}
+        self._spaces = {name: one for name, one in self._spaces.items() if name in known}
         for name in known.keys() - self._spaces.keys():
             try:
                 memory = self._http.homes.memory(known[name])
                 self._spaces[name] = None  # as long as another daemon does its rounds
                 self._held.enter_context(daemon_lock(Layout(memory.home).daemon_lock))
-                tick = type(self._tick)(memory.as_caller(None, self._tick.memory.face))
-                tick.stop = self._stopping.is_set
-                self._spaces[name] = tick
+                scheduler = type(self._scheduler)(memory.as_caller(None, self._scheduler.memory.face))
+                scheduler.stop = self._stopping.is_set
+                self._spaces[name] = scheduler
             except Running:
                 continue
             except (CommonplaceError, OSError) as error:
@@ -211,7 +212,7 @@ class Daemon:
         ready()
         try:
             while self._has_upkeep and not stop.is_set():
-                await asyncio.to_thread(self.tick)
+                await asyncio.to_thread(self.round)
                 end = loop.time() + self._interval
                 while not stop.is_set() and (left := end - loop.time()) > 0:
                     with suppress(TimeoutError):
@@ -230,7 +231,7 @@ class Daemon:
     def _keep_up(self) -> None:
         try:
             with waits_until(self._stopping):
-                self._tick.keep_up()
+                self._scheduler.keep_up()
         except Exception as error:  # as in a round: reported, and the daemon goes on
             _log.warning("[memory.md] %s", error, exc_info=None if isinstance(error, CommonplaceError) else error)
 

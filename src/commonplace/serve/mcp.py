@@ -46,6 +46,7 @@ from pydantic_core import PydanticSerializationError
 
 from commonplace.errors import CommonplaceError, InvalidInput
 from commonplace.faces.tool import Prompt, Registry, Resource, Template
+from commonplace.note.model import TAKEN_AGENTS
 from commonplace.serve.turns import CallQueue
 
 if TYPE_CHECKING:
@@ -60,8 +61,6 @@ _ORIGINAL_ARGUMENTS = "commonplace/arguments"
 _UNNAMED = "unknown"
 _ANY = "*"
 _PROBE = "server/discover"
-_CHANNELS = ("owner", "manual", "import", "web", "file")
-"""What stands for somebody else where it is said who wrote a note; no client is called so."""
 _CLIENT_NAME = 100
 _NOT_IN_AGENTS = re.compile(r"[^a-z0-9._-]+")
 VALUES = 100
@@ -100,7 +99,7 @@ def agent_of(client: str, more: Mapping[str, str] | None = None) -> str:
     asked = ((own, name), (own, plain), (own, _ANY), (_known_clients(), name), (_known_clients(), plain))
     found = (_agent_name(table[key].lower()) for table, key in asked if key in table)
     agent = next(found, plain) or _UNNAMED
-    return f"{agent}-client" if agent in _CHANNELS else agent
+    return f"{agent}-client" if agent in TAKEN_AGENTS else agent
 
 
 def client_text(client: Any, transport: str) -> str:

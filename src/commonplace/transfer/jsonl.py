@@ -28,6 +28,7 @@ from commonplace.note.model import (
     GLOBAL,
     INBOX,
     MEMORY_KEYS,
+    OLD_PHASES,
     ORGANIZED,
     PHASES,
     Note,
@@ -37,7 +38,6 @@ from commonplace.text.gate import redact
 from commonplace.text.unicode import compared_lines
 
 MANUAL = "manual"
-_OLD_PHASES = {"short": INBOX, "long": ORGANIZED}
 _HEADER = frozenset(MEMORY_KEYS)
 _FIXED = _HEADER | {"content", "path"}
 _LONGEST_ID = 200
@@ -95,7 +95,7 @@ def row(memory: Memory, each: Note | NoteInfo, content: str) -> dict[str, Any]:
 def _further_keys(header: Mapping[str, Any]) -> dict[str, Any]:
     """The header keys besides those of every memory; without the phase as older programs called it."""
     keys = {key: value for key, value in header.items() if key not in _HEADER}
-    if keys.get("type") in _OLD_PHASES:
+    if keys.get("type") in OLD_PHASES:
         del keys["type"]
     return keys
 
@@ -127,7 +127,7 @@ def read(data: bytes, *, now: datetime, ttl: timedelta, sees: Callable[[str], bo
     scope = values.get("scope") or GLOBAL
     scope = scope.lower() if isinstance(scope, str) else scope
     old = values.get("type") if isinstance(values.get("type"), str) else None
-    phase = values.get("phase") or _OLD_PHASES.get(old or "") or (INBOX if category == INBOX else ORGANIZED)
+    phase = values.get("phase") or OLD_PHASES.get(old or "") or (INBOX if category == INBOX else ORGANIZED)
     for name, value, known in (("category", category, CATEGORIES), ("phase", phase, PHASES), ("scope", scope, ())):
         if not isinstance(value, str):
             raise InvalidInput(f"{name} must be a text")
@@ -138,9 +138,9 @@ def read(data: bytes, *, now: datetime, ttl: timedelta, sees: Callable[[str], bo
     expires = _time(values, "expires_at")
     if "expires_at" not in values and phase == INBOX:
         expires = now + ttl
-    if old in _OLD_PHASES:
+    if old in OLD_PHASES:
         fields["phase"] = "type"
-    further = _further(values, old in _OLD_PHASES)
+    further = _further(values, old in OLD_PHASES)
     tags, links = tuple(_texts(values, "tags")), tuple(_texts(values, "links"))
     identity, updated, source = _id(values), _time(values, "updated_at") or created, values.get("source")
     if source is not None and not isinstance(source, str):

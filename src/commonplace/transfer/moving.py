@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from commonplace.clock import EPOCH
 from commonplace.engine import Memory
 from commonplace.engine.entries import Entry, NoteEntries, whole_milliseconds
-from commonplace.engine.exchange import OWN, VERB, Contents, Exchange, batches, is_kept_name
+from commonplace.engine.exchange import BANK_RECORD, OWN, VERB, Contents, Exchange, batches, is_kept_name
 from commonplace.engine.graph import FileGraph, GraphText
 from commonplace.engine.graphs import NoteGraph
 from commonplace.engine.json_entries import JsonEntryFolder, entry_of, unknown_of
@@ -44,7 +44,6 @@ BANK_KINDS = ("global", "projects", "code")
 """The folders of a root of banks, one for each kind."""
 _NO_BANK_ID = "its name cannot be a bank's id"
 EXPIRED = "its time to live is over"
-_BANK_RECORD = ".bank.json"
 _BANK_CACHES = ("cache.json", "cache_memory_dump.json")
 """Files of the bank server that it makes from the others."""
 
@@ -221,8 +220,8 @@ def plan_banks(
             copying.plan.skipped.append((f"{kind}/{name}/", _NO_BANK_ID))
             continue
         found = list(files_below(folder, lambda each: each in _BANK_CACHES or each in SKIPPED_FOLDERS))
-        if (record := folder / _BANK_RECORD).is_file() and not record.is_symlink():  # it begins with a dot
-            found.append(SourceFile(_BANK_RECORD, record.stat().st_size))
+        if (record := folder / BANK_RECORD).is_file() and not record.is_symlink():  # it begins with a dot
+            found.append(SourceFile(BANK_RECORD, record.stat().st_size))
         copying.add(folder, found, f"{kind}/{name}/")
     return copying.plan
 
@@ -269,7 +268,7 @@ class _Copying:
     def _refusal(self, source: Path, path: str) -> str | None:
         """Why a file stays behind; "" when it goes, None when it is there already."""
         try:
-            hidden = path.endswith(f"/{_BANK_RECORD}") or self._project == "memories"
+            hidden = path.endswith(f"/{BANK_RECORD}") or self._project == "memories"
             if path_guard.clean(path, self._project, hidden=hidden) != path:
                 return "its name cannot be kept"
             if self._is_new:

@@ -1,8 +1,9 @@
 """A whole home in another place: `memory move-home` and `memory mirror` (docs/teams.md).
 
-A move takes a home with its history, and proves that all of it is there. To a database: `engine/database_move.py`. To a
-folder: everything is copied into `.moving` of the target, read again and compared with what was read at the source, and
-renamed into place at the end. A move that was cut off goes on where it was. The source is only read.
+A move takes a home with its history, and proves that all of it is there. To a database: `IntoDatabase` of
+engine/exchange.py. To a folder: everything is copied into `.moving` of the target, read again and compared with what
+was read at the source, and renamed into place at the end. A move that was cut off goes on where it was. The source is
+only read.
 
 A mirror is a folder kept like the memory, byte for byte, one way. What is copied is found by comparing the home's files
 with those copied last; with git, the journal since the last run becomes commits (`git_history.py`). Names in it are

@@ -12,6 +12,7 @@ from commonplace.faces.arguments import Arguments
 from commonplace.faces.reply import Reply
 from commonplace.faces.texts import text_file
 from commonplace.faces.tool import Resource, Tool, Toolset
+from commonplace.note.model import GRAPH_PROJECT
 
 if TYPE_CHECKING:
     from commonplace.engine import Memory
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 # The engine is imported by the first call, not by the handshake.
 
 PREFIX = "memory_"
-DEFAULT_PROJECT = "graph"
 DESCRIPTION = "Current state of the knowledge graph memory"
 THOUGHTBOX, SERVER_MEMORY = "thoughtbox://memory/graph", "memory://knowledge-graph"
 
@@ -32,7 +32,7 @@ def toolset(
     bounds the text of a reply, 0 does not. `open_graph` (memory, project) -> where the graph is kept; by default in
     notes."""
 
-    def graph_of(memory: Memory, project: str = DEFAULT_PROJECT) -> Graph:
+    def graph_of(memory: Memory, project: str = GRAPH_PROJECT) -> Graph:
         from commonplace.engine import graphs
 
         return (open_graph or graphs.open_graph)(memory, project)
@@ -50,7 +50,7 @@ def toolset(
 
         form = Form(None if like is None else 2, reply_chars)
         try:
-            graph = graph_of(memory, arguments.get("project", DEFAULT_PROJECT))
+            graph = graph_of(memory, arguments.get("project", GRAPH_PROJECT))
             if not reads:
                 return TOOLS[name](graph, arguments, form)
             return graph.at_once(lambda: TOOLS[name](graph, arguments, form))  # never half of another's call

@@ -17,6 +17,7 @@ from commonplace.faces.notes.replies import Page, address, compact, day, lines, 
 from commonplace.faces.reply import Reply
 from commonplace.index.rows import Edge, Hit, NoteInfo, Reached
 from commonplace.note.frontmatter import split
+from commonplace.note.links import SCHEME
 from commonplace.note.model import ARCHIVED, Note, Observation
 from commonplace.query import Query, parse
 from commonplace.text.unicode import flat
@@ -24,7 +25,6 @@ from commonplace.text.unicode import flat
 if TYPE_CHECKING:
     from commonplace.engine import Memory
 
-_SCHEME = "memory://"
 _HEADER_ROOM = 6000
 _REST, _WARNING, _LEAST = 160, 400, 1000
 """Characters read_note leaves for its last line and for a warning, and gives the content at least."""
@@ -63,7 +63,7 @@ def folder_named(memory: Memory, text: str, project: str | None) -> tuple[str, s
     project its first segment names. A leading `/` stands for the project's root. Raises ProjectNotFound, OutsideError,
     FolderNotFound."""
     name = memory.project(project).name if project is not None else memory.default_project
-    path = (unquote(text.removeprefix(_SCHEME)) if text.startswith(_SCHEME) else text).strip()
+    path = (unquote(text.removeprefix(SCHEME)) if text.startswith(SCHEME) else text).strip()
     path = relative(path.lstrip("/"), name)  # `/` stands for the project's root
     if path in ("", "."):
         return name, ""

@@ -41,48 +41,48 @@ def test_the_steps_come_in_the_order_of_the_contract(memory):
 @pytest.mark.promise("001-17.10")
 def test_a_dream_of_each_level_comes_once_in_an_idle_period(memory, clock):
     somebody_writes(memory)
-    tick = Scheduler(memory)
-    daemon = Daemon(tick, timedelta(minutes=1))
+    scheduler = Scheduler(memory)
+    daemon = Daemon(scheduler, timedelta(minutes=1))
     levels = []
     for minutes in (0, 4, 2, 10, 20, 30, 60, 60, 500):
         clock.later(minutes=minutes)
-        levels.append(tick.level())
-        assert daemon.tick()
+        levels.append(scheduler.level())
+        assert daemon.round()
     assert levels == [0, 0, 1, 0, 2, 0, 3, 0, 0]
     somebody_writes(memory, "another")
-    assert tick.level() == 0
+    assert scheduler.level() == 0
     clock.later(minutes=5)
-    assert tick.level() == 1
+    assert scheduler.level() == 1
 
 
 def test_after_a_long_absence_the_deepest_due_dream_comes_alone(memory, clock):
     somebody_writes(memory)
     clock.later(hours=3)
-    tick = Scheduler(memory)
-    assert tick.level() == 3
-    assert Daemon(tick, timedelta(minutes=1)).tick()
-    assert tick.level() == 0
+    scheduler = Scheduler(memory)
+    assert scheduler.level() == 3
+    assert Daemon(scheduler, timedelta(minutes=1)).round()
+    assert scheduler.level() == 0
 
 
 def test_where_nothing_ever_changed_one_light_dream_comes(memory, clock):
-    tick = Scheduler(memory)
-    assert tick.level() == 1
-    assert Daemon(tick, timedelta(minutes=1)).tick()
+    scheduler = Scheduler(memory)
+    assert scheduler.level() == 1
+    assert Daemon(scheduler, timedelta(minutes=1)).round()
     clock.later(hours=5)
-    assert tick.level() == 0
+    assert scheduler.level() == 0
 
 
 def test_a_change_by_hand_starts_a_new_idle_period(memory, clock):
     somebody_writes(memory)
-    tick = Scheduler(memory)
-    daemon = Daemon(tick, timedelta(minutes=1))
+    scheduler = Scheduler(memory)
+    daemon = Daemon(scheduler, timedelta(minutes=1))
     clock.later(hours=3)
-    daemon.tick()
+    daemon.round()
     (memory.home / "categories" / "people").mkdir(parents=True)
     (memory.home / "categories" / "people" / "by-hand.md").write_text("Bob likes tea\n")
-    daemon.tick()
+    daemon.round()
     clock.later(minutes=6)
-    assert tick.level() == 1
+    assert scheduler.level() == 1
 
 
 @pytest.fixture
@@ -107,7 +107,7 @@ def test_a_step_that_fails_is_logged_and_does_not_stop_the_others(memory, caplog
             return [("sync", fail), *super().steps()[1:]]
 
     with caplog.at_level(logging.INFO):
-        assert not Daemon(Burning(memory), timedelta(minutes=1)).tick()
+        assert not Daemon(Burning(memory), timedelta(minutes=1)).round()
     assert "[sync] the disk is on fire" in caplog.text
     assert (memory.home / "memory.md").exists()
 
@@ -115,22 +115,22 @@ def test_a_step_that_fails_is_logged_and_does_not_stop_the_others(memory, caplog
 def test_while_nothing_changes_and_no_time_is_over_the_jobs_look_at_nothing(memory, clock, monkeypatch):
     somebody_writes(memory)
     daemon = Daemon(Scheduler(memory), timedelta(minutes=1))
-    daemon.tick()
+    daemon.round()
     looked = []
     monkeypatch.setattr(Round, "run", lambda turn, name, plan: looked.append(name) or Outcome(name))
     clock.later(minutes=1)
-    daemon.tick()
+    daemon.round()
     assert looked == []
     memory.read(memory.log()[0].path.rpartition("-")[2].removesuffix(".md"))
     clock.later(minutes=1)
-    daemon.tick()
+    daemon.round()
     assert looked == ["expire", "decay", "upgrade", "consolidate"]
 
 
 def test_what_is_written_while_the_jobs_plan_is_looked_at_in_the_next_round(dreamless, clock, monkeypatch):
     somebody_writes(dreamless)
     daemon = Daemon(Scheduler(dreamless), timedelta(minutes=1))
-    daemon.tick()
+    daemon.round()
     clock.later(minutes=1)
     dreamless.read(dreamless.log()[0].path.rpartition("-")[2].removesuffix(".md"))
     planned, real = [], Round.run
@@ -143,18 +143,18 @@ def test_what_is_written_while_the_jobs_plan_is_looked_at_in_the_next_round(drea
         return outcome
 
     monkeypatch.setattr(Round, "run", run)
-    daemon.tick()
+    daemon.round()
     clock.later(minutes=1)
-    daemon.tick()
+    daemon.round()
     assert planned == ["expire", "decay", "upgrade", "consolidate"] * 2
 
 
 def test_what_is_over_in_a_quiet_week_is_expired_all_the_same(dreamless, clock):
     somebody_writes(dreamless)
     daemon = Daemon(Scheduler(dreamless), timedelta(minutes=1))
-    daemon.tick()
+    daemon.round()
     clock.later(days=7)
-    daemon.tick()
+    daemon.round()
     clock.later(seconds=1)
-    daemon.tick()
+    daemon.round()
     assert dreamless.log()[0].verb == "expire"

@@ -242,7 +242,7 @@ class Home:
             places = _place_temps(puts, staged.mark, staged.puts)
             staged.puts += len(puts)
             if self._staged is None:
-                self._redo.begin({"mark": staged.mark, "places": places})
+                self._redo.add({"mark": staged.mark, "places": places}, is_new=True)
             elif new := [each for each in places if each not in staged.places]:
                 self._redo.add({"places": new})
             staged.places |= {*places}
@@ -302,7 +302,7 @@ class Home:
         """Write and sync the new bytes as temp files, named in the record before they exist."""
         mark = _mark(number)
         puts = [step for step in steps if step.do == "put"]
-        self._redo.begin({"mark": mark, "places": _place_temps(puts, mark)})
+        self._redo.add({"mark": mark, "places": _place_temps(puts, mark)}, is_new=True)
         execution.write_temps(puts)
 
     def _entered(self) -> None:

@@ -78,6 +78,8 @@ class Home:
         self.layout = layout
         self._clock = clock
         self._staged: _Staged | None = None
+        self.access = AccessLog(layout.access_log)
+        """The reads counted here."""
         self.settle: Callable[[], None] = self.flush
         """What is called before anything that what is staged would be in the way of."""
         with storing("the memory home"):
@@ -97,10 +99,6 @@ class Home:
 
     def _open_history(self) -> History:
         return History(self.layout)
-
-    def open_access(self) -> AccessLog:
-        """The reads counted here."""
-        return AccessLog(self.layout.access_log)
 
     def writing(self) -> AbstractContextManager[object]:
         """Held by whoever changes notes: the lock. Raises as it."""

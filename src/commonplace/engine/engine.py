@@ -402,7 +402,7 @@ class Engine:
             with waits_at_most(self.call_waits), self.guard:
                 self._check_open()
                 with self.home.writing():
-                    if not self.guard.is_open:
+                    if self.guard.batch is None:
                         inside = f"{self.layout.root}/"  # other homes may use the folders outside it too
                         roots = [each.root for each in self.stores.values() if not each.holds_entities]
                         outside = [root for root in roots if not root.startswith(inside)]
@@ -415,7 +415,7 @@ class Engine:
                         yield
                     finally:
                         self._is_writing = False
-                        if not self.guard.is_open:
+                        if self.guard.batch is None:
                             self._folders.close()
         except OSError as error:
             raise StorageError("the memory", reason(error)) from None
@@ -427,7 +427,7 @@ class Engine:
     def stage(self) -> None:
         """A change was staged: what it and those after it put into the index is one transaction, until all of them are
         on disk. Raises sqlite3.Error."""
-        is_first = not self.guard.is_open
+        is_first = self.guard.batch is None
         self.guard.stage()
         if is_first:
             self.index.begin()

@@ -97,18 +97,15 @@ class Waited:
 waited = Waited()
 
 
-class waits_at_most:
+@contextmanager
+def waits_at_most(seconds: float) -> Iterator[None]:
     """Inside, all that this thread waits for takes at most so long together; a block around it may allow less."""
-
-    def __init__(self, seconds: float):
-        self._seconds = seconds
-
-    def __enter__(self) -> None:
-        self._outer = _waits.left
-        _waits.left = self._start = self._seconds if self._outer is None else min(self._seconds, self._outer)
-
-    def __exit__(self, *_: object) -> None:
-        _waits.left = None if self._outer is None else self._outer - (self._start - (_waits.left or 0.0))
+    outer = _waits.left
+    _waits.left = start = seconds if outer is None else min(seconds, outer)
+    try:
+        yield
+    finally:
+        _waits.left = None if outer is None else outer - (start - (_waits.left or 0.0))
 
 
 @contextmanager

@@ -32,4 +32,4 @@ def home(tmp_path: Path) -> Iterator[Home]:
 
 @pytest.fixture
 def notes(home: Home) -> FolderStore:
-    return FolderStore("notes", home.layout.built_in()["notes"])
+    return FolderStore("notes", home.layout.built_in["notes"])

@@ -22,9 +22,8 @@ def redo(tmp_path: Path) -> Iterator[RedoRecord]:
 
 
 def write(redo: RedoRecord, rows: list[dict[str, object]]) -> None:
-    redo.begin(rows[0])
-    for row in rows[1:]:
-        redo.add(row)
+    for row in rows:
+        redo.add(row, is_new=row is rows[0])
 
 
 def test_an_older_longer_record_does_not_show_through(redo: RedoRecord) -> None:
@@ -33,7 +32,7 @@ def test_an_older_longer_record_does_not_show_through(redo: RedoRecord) -> None:
     redo.drop()
     assert not redo.waits()
     assert redo_lines(redo.read()) == []
-    redo.begin(SHORT[0])
+    redo.add(SHORT[0], is_new=True)
     assert redo.waits()
     assert redo_lines(redo.read()) == SHORT[:1]
     redo.add(SHORT[1])

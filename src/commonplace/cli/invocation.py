@@ -87,7 +87,7 @@ class Invocation:
         additional ones for this command. `watch`: for commands of many calls, so that not every call looks at every
         file."""
         from commonplace import clock
-        from commonplace.engine import open_memory
+        from commonplace.engine.memory import open_memory
 
         with open_memory(
             agent=self.caller,
@@ -102,7 +102,7 @@ class Invocation:
             finally:
                 if memory.notices:
                     output.warnings(memory.notices)
-            if memory.settings.url is not None:  # the answer may be from the copy of this machine
+            if self.settings.url is not None:  # the answer may be from the copy of this machine
                 output.warnings(memory.warnings)
             if memory.has_changed_memories or self.checks_overview:
                 from commonplace.engine.overview import Overview

@@ -85,7 +85,7 @@ def _notes(memory: ReadVerbs) -> list[Finding]:
         found.append(Finding("error", code, f"{project}/{path}", f"{text}; it is left out until it is mended"))
     for name, store in engine.stores.items():
         what, exists = ("file", os.path.exists) if store.holds_entities else ("folder", os.path.isdir)
-        if name not in engine.layout.built_in() and not exists(store.root):
+        if name not in engine.layout.built_in and not exists(store.root):
             found.append(Finding("error", "broken_store", name, f"the project's {what} is missing"))
 
     for project, path, warnings in notes.warnings():

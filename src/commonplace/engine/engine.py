@@ -92,7 +92,7 @@ class Engine:
         self._folders = ExitStack()
         self.guard = Guard(self._carry_out, lambda: self.home.staged)
         self.home.settle = self.guard.settle
-        self.access = self.home.open_access()
+        self.access = self.home.access
         self.extra = {name: os.fspath(place) for name, place in extra.items()}
         self.only = only
         self.index = Index(self.layout.index_for(self.extra, only), self.home.lock)
@@ -138,7 +138,7 @@ class Engine:
     def _open_stores(self) -> None:
         """Open the built-in projects' stores, those of the configuration and `extra`; known ones are kept."""
         stores: dict[str, Store] = {}
-        for name, root in self.layout.built_in().items():
+        for name, root in self.layout.built_in.items():
             is_text = name == "memories"
             place = absolute(self.extra[name]) if name in self.extra else root
             stores[name] = FolderStore(name, place, every_text=is_text, links=is_text, optional=True)
@@ -402,11 +402,12 @@ class Engine:
             with waits_at_most(self.call_waits), self.guard:
                 self._check_open()
                 with self.home.writing():
-                    if not self.guard.is_open:
+                    if self.guard.batch is None:
                         inside = f"{self.layout.root}/"  # other homes may use the folders outside it too
                         roots = [each.root for each in self.stores.values() if not each.holds_entities]
                         outside = [root for root in roots if not root.startswith(inside)]
-                        self._folders.enter_context(lock_folders(outside))
+                        if outside:
+                            self._folders.enter_context(lock_folders(outside))
                         if self.index.close_stand_in():  # it could not be written while others had the lock
                             self.freshness.is_current = False
                     self._is_writing = True
@@ -414,7 +415,7 @@ class Engine:
                         yield
                     finally:
                         self._is_writing = False
-                        if not self.guard.is_open:
+                        if self.guard.batch is None:
                             self._folders.close()
         except OSError as error:
             raise StorageError("the memory", reason(error)) from None
@@ -426,7 +427,7 @@ class Engine:
     def stage(self) -> None:
         """A change was staged: what it and those after it put into the index is one transaction, until all of them are
         on disk. Raises sqlite3.Error."""
-        is_first = not self.guard.is_open
+        is_first = self.guard.batch is None
         self.guard.stage()
         if is_first:
             self.index.begin()

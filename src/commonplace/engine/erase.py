@@ -384,7 +384,7 @@ def _remove_folders(memory: HistoryVerbs, change: Transaction) -> None:
     for project, root, path in sorted(above, key=lambda each: -len(each[2])):
         inside = {(root, f"{path}/{name}") for name in os.listdir(os.path.join(root, path))}
         is_here = project in stores and stores[project].root == root and project != CATEGORY_PROJECT
-        is_ours = project in memory.engine.layout.built_in() or (project, path) in made
+        is_ours = project in memory.engine.layout.built_in or (project, path) in made
         if is_here and is_ours and inside <= gone.keys():
             gone[root, path] = change.add("rmdir", project, path)
 

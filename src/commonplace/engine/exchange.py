@@ -230,7 +230,7 @@ class Contents:
             elif store.holds_entities:
                 if os.path.exists(store.root):
                     found.files[self.folder(name)] = name, "", stamp_of(os.stat(store.root))
-            elif name in self.engine.layout.built_in():
+            elif name in self.engine.layout.built_in:
                 self._walk(name, store.root, found)
             else:
                 listing = store.list()
@@ -260,7 +260,7 @@ class Contents:
 
     def folder(self, project: str) -> str:
         """The name of a project's folder, or graph file, in a copy."""
-        if project in self.engine.layout.built_in():
+        if project in self.engine.layout.built_in:
             return project.removeprefix(".")
         name = f"%2E{project[1:]}" if project.startswith(".") else project
         return f"{OWN}/{name}.jsonl" if self.engine.stores[project].holds_entities else f"{OWN}/{name}"
@@ -275,7 +275,7 @@ class Contents:
                     return None if name in self.engine.extra else self.folder(name)
             return None
         parts = path.split("/")
-        if each.project in self.engine.layout.built_in():
+        if each.project in self.engine.layout.built_in:
             is_kept = all(is_kept_name(each.project, part) for part in parts)
         else:
             is_folder = each.do in ("mkdir", "rmdir") or (each.do == "move" and each.old is None)

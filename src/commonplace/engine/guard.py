@@ -48,7 +48,8 @@ class Guard(ThreadLock):
         super().__init__()
         self._carry_out = carry_out
         self._staged = staged
-        self._batch: _Batch | None = None
+        self.batch: _Batch | None = None
+        """What is staged, if anything."""
         self.waiting = 0
         """How many wait to come in with a change."""
         self.asked = math.inf
@@ -58,7 +59,7 @@ class Guard(ThreadLock):
 
     def __enter__(self) -> None:
         super().__enter__()
-        if self._depth == 1 and self._batch is not None:
+        if self._depth == 1 and self.batch is not None:
             self._settle_first()
 
     def _settle_first(self) -> None:
@@ -97,7 +98,7 @@ class Guard(ThreadLock):
             return work()
         finally:
             try:
-                self._may_repeat, self.asked, batch = False, math.inf, self._batch
+                self._may_repeat, self.asked, batch = False, math.inf, self.batch
                 if batch is not None and (not self.waiting or self._is_full(batch)):
                     with suppress(Again, CommonplaceError):
                         self.settle()
@@ -127,16 +128,11 @@ class Guard(ThreadLock):
     @property
     def may_stage(self) -> bool:
         """Whether the call inside may stage its change: it can be repeated, and somebody waits to come in after it."""
-        return self._may_repeat and (self.waiting > 0 or self._batch is not None)
-
-    @property
-    def is_open(self) -> bool:
-        """Whether anything is staged."""
-        return self._batch is not None
+        return self._may_repeat and (self.waiting > 0 or self.batch is not None)
 
     def stage(self) -> None:
         """The call inside has staged a change."""
-        self._batch, self._has_part = self._batch or _Batch(), True
+        self.batch, self._has_part = self.batch or _Batch(), True
 
     def keep(self) -> None:
         """The call inside makes a change that stays: it is not repeated any more, and part of no batch."""
@@ -146,7 +142,7 @@ class Guard(ThreadLock):
     def settle(self) -> None:
         """Put what is staged on disk. For the thread inside. Raises Again when that failed: the call inside may have
         seen it."""
-        batch, self._batch = self._batch, None
+        batch, self.batch = self.batch, None
         if batch is None:
             return
         self._may_repeat &= not self._has_part

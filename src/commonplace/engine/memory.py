@@ -71,12 +71,11 @@ class Memory(ReviewVerbs, ProjectVerbs):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
+    def close(self, *_: object) -> None:
         """Release everything; notes are on disk already."""
         self.engine.close()
+
+    __exit__ = close
 
     @classmethod
     def open(

@@ -49,37 +49,27 @@ class Files:
         """Inside, no other thread of this process is at work; the home's lock is not needed."""
         return self._engine.reading()
 
-    def _path(self, path: str) -> str:
-        return "/".join(part for part in (self._base, path) if part)
-
     def _place(self, path: str) -> PathInfo:
-        """What lies at `path`, a final symlink not followed. Raises OutsideError for a way that leads out,
-        also where nothing lies at its end."""
-        place = self._inside(self._store.place(self._path(path)))
-        if place.kind == "missing":
-            self._nearest(path)
-        return place
-
-    def _nearest(self, path: str) -> tuple[PathInfo, str]:
-        """The nearest place above `path` that exists, links followed, and the rest of the path below it: where a link
-        leads to nothing, that of its target."""
-        parent, _, rest = self._path(path).rpartition("/")
+        """What lies at `path`, a final symlink not followed. Of what is missing, where a new file will lie, the folder
+        links on the way there resolved, and as `link` what stands there in place of a folder. Raises OutsideError for
+        a way that leads out, also where nothing lies at its end."""
+        whole = f"{self._base}/{path}".strip("/")
+        place = self._inside(self._store.place(whole))
+        if place.kind != "missing" or not path:
+            return place
+        nearest = PathInfo("folder", self._base)
+        parent, _, rest = whole.rpartition("/")
         while len(parent) > len(self._base):
             raw = self._store.place(parent)
-            place = self._follow(raw)
-            if place.kind != "missing":
-                return place, rest
-            parent, _, name = (place.path if raw.kind == "link" else parent).rpartition("/")
+            above = self._follow(raw)
+            if above.kind != "missing":
+                nearest = above
+                break
+            # Where a link leads to nothing, a file will lie below its target.
+            parent, _, name = (above.path if raw.kind == "link" else parent).rpartition("/")
             rest = f"{name}/{rest}"
-        return PathInfo("folder", self._base), rest
-
-    def _free_path(self, path: str) -> str:
-        """Where a new file at `path` will lie, the folder links on the way there resolved. Raises NotADirectory,
-        OutsideError for a way that leads out."""
-        nearest, rest = self._nearest(path)
-        if nearest.kind != "folder":
-            raise NotADirectory(nearest.path)
-        return f"{nearest.path}/{rest}" if nearest.path else rest
+        in_the_way = "" if nearest.kind == "folder" else nearest.path
+        return PathInfo("missing", f"{nearest.path}/{rest}".lstrip("/"), link=in_the_way)
 
     def _inside(self, place: PathInfo) -> PathInfo:
         if self._base and not f"{place.path}/".startswith(f"{self._base}/"):
@@ -108,7 +98,7 @@ class Files:
         """What a listing of a folder shows: (name, place it leads to), hidden names and `node_modules` left out,
         links that lead nowhere or outside too; sorted by code point."""
         found = []
-        for each in self._store.entries(self._path(path)):
+        for each in self._store.entries(f"{self._base}/{path}".strip("/")):
             name = each.path.rpartition("/")[2]
             if name.startswith(".") or name == "node_modules":
                 continue
@@ -176,10 +166,10 @@ class Files:
         """Write exactly `text`. Raises Exists for a folder, a dangling link, a file when not `overwrite`;
         Unusable for what the caller does not see; NotADirectory when a parent is a file."""
         with self._session.change("create", fresh=False) as change:
-            raw = self._inside(self._store.place(self._path(path)))
-            place = self._follow(raw)
+            raw = self._place(path)
+            place = self._follow(raw) if raw.kind == "link" else raw
             if raw.kind == "missing" and path:
-                self._put(change, self._free_path(path), text, None)
+                self._put(change, raw, text, None)
             elif place.kind != "file":
                 raise Exists(path)
             elif not self._seen(place.path):
@@ -187,13 +177,16 @@ class Files:
             elif not overwrite:
                 raise Exists(path)
             else:
-                self._put(change, place.path, text, self._store.read(place.path))
+                self._put(change, place, text, self._store.read(place.path))
 
-    def _put(self, change: Transaction, path: str, text: str, old: File | None) -> None:
-        """Write a file; the change is listed under its scope. Raises InvalidInput for a scope the caller does not
-        see."""
+    def _put(self, change: Transaction, place: PathInfo, text: str, old: File | None) -> None:
+        """Write a file; the change is listed under its scope. Raises NotADirectory, InvalidInput for a scope the caller
+        does not see."""
+        if place.link:
+            raise NotADirectory(place.link)
         data = text.encode()
-        change.put(self._project, path, data, old=old, scope=new_scope(self._session, data, old.data if old else None))
+        scope = new_scope(self._session, data, old.data if old else None)
+        change.put(self._project, place.path, data, old=old, scope=scope)
 
     @retry_conflicts
     def put(self, plan: Plan, verb: str, details: dict[str, Any] | None = None) -> Change | None:
@@ -203,12 +196,12 @@ class Files:
         with self._session.change(verb, fresh=False) as change:
             change.details = details
             for path, (text, old) in plan().items():
-                place = self.itself(path)
+                place = self._place(path)
+                if not self._shows(place):
+                    raise Unusable(path)
                 if place.kind not in ("file", "missing"):
                     raise Exists(path)
-                if place.kind == "missing" and self._place(path).kind != "missing":
-                    raise Unusable(path)
-                self._put(change, self._free_path(path) if place.kind == "missing" else place.path, text, old)
+                self._put(change, place, text, old)
         return change.done
 
     @retry_conflicts
@@ -224,7 +217,7 @@ class Files:
             except UnicodeDecodeError:
                 raise NotText(path) from None
             edited = edit.apply(text)
-            self._put(change, place.path, edited.text, old)
+            self._put(change, place, edited.text, old)
         return edited
 
     @retry_conflicts
@@ -296,13 +289,14 @@ class Files:
                 raise NotFound(path, self._project)
             if is_hidden and not (source.kind == target.kind == "folder"):
                 raise Unusable(to)
-            target_path = self._free_path(to)
-            if target_path.startswith(f"{source.path}/"):
+            if target.kind == "missing" and target.link:
+                raise NotADirectory(target.link)
+            if target.path.startswith(f"{source.path}/"):
                 raise InvalidInput("a folder cannot go inside itself.")
             if source.kind == "folder" and (is_hidden or not self._is_all_shown(source)):
-                self._move_shown(change, source, target_path)
+                self._move_shown(change, source, target.path)
             else:
-                self._move(change, source, target_path)
+                self._move(change, source, target.path)
             change.about = (self._project, source.path + ("/" if source.kind == "folder" else ""))
 
     def _is_recased(self, source: PathInfo, target: PathInfo) -> bool:

@@ -55,7 +55,7 @@ class ProjectVerbs(ReadVerbs):
 
     def _project(self, store: Store) -> Project:
         name = store.name
-        return Project(name, Path(store.root), name in self.engine.layout.built_in(), name == self.default_project)
+        return Project(name, Path(store.root), name in self.engine.layout.built_in, name == self.default_project)
 
     @verb
     def add_project(self, name: str, folder: str, default: bool = False, make: bool = True,

@@ -193,7 +193,7 @@ class Transaction:
             if os.path.isdir(step.root):
                 continue
             # The folder of a built-in project is made at its first use; that of an added one is not ours to make.
-            if step.project not in engine.layout.built_in() and engine.settings.url is None:
+            if step.project not in engine.layout.built_in and engine.settings.url is None:
                 raise StorageError(step.path, f"the folder of project {step.project} is missing")
             with storing(step.path):
                 make_private(engine.layout.root / step.root)
@@ -306,7 +306,7 @@ def own_root(engine: Engine, project: str) -> str | None:
     """The folder this home keeps the project in, whatever this process was told; None when it has no such project."""
     if project == PRIVATE:  # the answers of review, which undo takes back
         return str(engine.layout.private)
-    place = engine.layout.built_in().get(project) or engine.settings.projects.get(project)
+    place = engine.layout.built_in.get(project) or engine.settings.projects.get(project)
     return None if place is None else os.path.abspath(os.path.expanduser(place))
 
 

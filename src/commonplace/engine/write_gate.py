@@ -279,9 +279,9 @@ def sign(
     puts = [step for step in steps if step.do == "put" and step.data is not None]
     gone = [step for step in steps if step.do == "remove" and step.old is not None]
     own = "import" if verb in IMPORTING else "owner" if agent is None else "agent"
-    writers = Writers(history, is_system=False)
+    writers = Writers(history, is_system=False) if verb in _RESTORING else None
     for step in puts:
-        if verb in _RESTORING:
+        if writers is not None:
             assert step.data is not None
             if was := writers.of_text(sha256(step.data)):
                 step.by = (step.by or {}) | was.row()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
@@ -70,16 +71,18 @@ def _definition() -> dict[str, Any]:
     return dict(json.loads(text_file("memory-tool.json")))
 
 
+@dataclass(slots=True, eq=False, kw_only=True)
 class MemoryCommands:
     """The six commands. `folder` makes `/memories` a folder of the project, e.g. one per end user."""
 
-    def __init__(self, *, create_existing: str = "overwrite", view_max_characters: int = 0, folder: str = ""):
-        self._overwrite = create_existing == "overwrite"
-        self._view_max = view_max_characters
-        self._folder = folder
+    create_existing: str = "overwrite"
+    view_max_characters: int = 0
+    folder: str = ""
 
     def run(self, memory: Memory, arguments: Any) -> Reply:
         """Carry out one command. Bad input is answered, never raised."""
+        from commonplace.engine.plain_files import Files  # the engine is needed by the first call, not by the handshake
+
         try:
             command = arguments.get("command") if isinstance(arguments, dict) else None
             if not isinstance(command, str) or command not in COMMANDS:
@@ -87,7 +90,7 @@ class MemoryCommands:
             if command == "rename" and arguments.get("old_path") is None:
                 arguments = arguments | {"old_path": arguments.get("path")}
             args = check(arguments, _definition()["commands"][command], "memory", command)
-            files = self._files(memory)
+            files = Files(memory, PROJECT, self.folder)
             if command == "view":
                 with files.reading():
                     return Reply(self._view(files, args["path"], _line_range(arguments.get("view_range"))))
@@ -100,17 +103,14 @@ class MemoryCommands:
 
     def clear(self, memory: Memory) -> Reply:
         """Move everything to the history, as one change."""
+        from commonplace.engine.plain_files import Files
+
         try:
             with _worded(_ROOT):
-                self._files(memory).clear()
+                Files(memory, PROJECT, self.folder).clear()
         except CommonplaceError as error:
             return plain_error_reply(error)
         return Reply("All memory cleared")
-
-    def _files(self, memory: Memory) -> Files:
-        from commonplace.engine.plain_files import Files  # the engine is needed by the first call, not by the handshake
-
-        return Files(memory, PROJECT, self._folder)
 
     def _view(self, files: Files, path: str, span: tuple[int, int] | None) -> str:
         inside = _inside(path)
@@ -138,9 +138,9 @@ class MemoryCommands:
         if span is not None:
             first, last = max(span[0], 1), total if span[1] == -1 else min(span[1], total)
             return header + _numbered(lines[first - 1 : max(last, 0)], first)
-        shown, more = total, ""
-        if self._view_max and len(text) > self._view_max:  # as many whole lines as are allowed, at least one
-            shown = max(sum(used <= self._view_max for used in accumulate(len(line) + 1 for line in lines)), 1)
+        shown, more, most = total, "", self.view_max_characters
+        if most and len(text) > most:  # as many whole lines as are allowed, at least one
+            shown = max(sum(used <= most for used in accumulate(len(line) + 1 for line in lines)), 1)
         if shown < total:
             more = f"\n[lines 1-{shown} of {total}; see more with view_range [{shown + 1}, {total}]]"
         return header + _numbered(lines[:shown], 1) + more
@@ -154,7 +154,7 @@ class MemoryCommands:
                 raise InvalidInput(f"The path {path} is not a file.")
         missing = f"Invalid path: a part of {path} does not exist or is not a directory."
         with _worded(path, own={Exists: f"File {path} already exists", NotFound: missing}):
-            files.write(inside, args["file_text"], overwrite=self._overwrite)
+            files.write(inside, args["file_text"], overwrite=self.create_existing == "overwrite")
         return f"File created successfully at: {path}"
 
 
@@ -270,7 +270,7 @@ def _worded(path: str, what: str = "changed", own: dict[type[CommonplaceError], 
     except (CountMismatch, LineOutOfRange):
         raise
     except CommonplaceError as error:
-        from commonplace.engine.plain_files import NotADirectory  # with the engine, as in `_files`
+        from commonplace.engine.plain_files import NotADirectory  # with the engine, as in `run`
 
         if isinstance(error, NotADirectory):
             raise InvalidInput(f"Invalid path: a part of {path} is not a directory.") from None

@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from commonplace.clock import Clock, now, stamp
@@ -288,13 +288,8 @@ class Registry:
     def call(self, memory: Memory, name: str, arguments: Any) -> Reply:
         """Run tool `name` for the caller `memory` is bound to. Errors of our tree become error replies. Raises KeyError
         when there is no such tool."""
-        tool = self.tools[name]
-
-        def run(given: Any) -> Reply:
-            reply = self._run(memory, tool, given)
-            return self._advised(reply) if reply.is_error else reply
-
-        return self.hooks.call(memory.agent, name, {} if arguments is None else arguments, run)
+        given = {} if arguments is None else arguments
+        return self.hooks.call(memory.agent, name, given, partial(self._run, memory, self.tools[name]))
 
     def refusal(self, name: str, error: CommonplaceError) -> Reply:
         """The reply of tool `name` when its call could not even begin, in the form of its contract."""
@@ -317,11 +312,13 @@ class Registry:
             try:
                 arguments = check(arguments, tool.accepts or tool.schema, tool.contract, tool.name, tool.also)
             except InvalidInput as error:
-                return tool.refuse(error)
+                return self._advised(tool.refuse(error))
         caller = memory.using(tool.name)
         try:
             if tool.name in _IN_TURN:  # each time with arguments of its own: `run` may take out what it used
-                return caller.in_turn(lambda: tool.run(caller, dict(arguments)))
-            return tool.run(caller, arguments)
+                reply = caller.in_turn(lambda: tool.run(caller, dict(arguments)))
+            else:
+                reply = tool.run(caller, arguments)
         except CommonplaceError as error:
-            return error_reply(error)
+            reply = error_reply(error)
+        return self._advised(reply) if reply.is_error else reply

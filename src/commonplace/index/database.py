@@ -91,7 +91,8 @@ class Database:
         """The open connection. A file that is missing, foreign, damaged or was replaced is opened, or made, anew; while
         that cannot be, it is read as it is, or an index is made in memory. Raises StorageError."""
         if self._connection is not None:
-            if self._is_pinned or self._connection.in_transaction or self._is_usable():
+            is_kept = self._is_pinned or self._connection.in_transaction or self._try_again is not None
+            if is_kept or _inode(self.path) == self.identity[:2]:
                 return self._connection
             self.close()
         try:
@@ -112,9 +113,6 @@ class Database:
         self._connection = connection
         self.openings += 1
         self.identity = (*_inode(self.path), self.openings)
-
-    def _is_usable(self) -> bool:
-        return self._try_again is not None or _inode(self.path) == self.identity[:2]
 
     @property
     def write_lock(self) -> AbstractContextManager[object]:

@@ -9,9 +9,8 @@ import json
 import re
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from functools import lru_cache
 from itertools import chain, count
 from operator import add
@@ -43,11 +42,13 @@ takes longer than the one before."""
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
 _NUMBERED = re.compile(r"(.+)-([1-9]\d*)")
 
-_COLUMNS = ("body, title, headings, tags, address, facet", "title, headings, tags, facet")
+_COLUMNS = {
+    "note_fts": "body, title, headings, tags, address, facet", "name_fts": "title, headings, tags, facet",
+    "stem_fts": "words",
+}  # fmt: skip
 _TABLES = {
-    "note": "note", "text": "text", "note_fts": f"note_fts (rowid, {_COLUMNS[0]})",
-    "name_fts": f"name_fts (rowid, {_COLUMNS[1]})", "stem_fts": "stem_fts (rowid, words)", "feature": "feature",
-    "note_fold": "note_fold (note, fold)", "link": "link", "merged": "merged (note, id)",
+    "note": "note", "text": "text", **{table: f"{table} (rowid, {columns})" for table, columns in _COLUMNS.items()},
+    "feature": "feature", "note_fold": "note_fold (note, fold)", "link": "link", "merged": "merged (note, id)",
     "superseded": "superseded (note, id)",
 }  # fmt: skip
 _AROUND = (
@@ -61,6 +62,7 @@ _TALLIED = (
     "folder = ? and (project, scope, phase, category) ="
     " (select project, scope, coalesce(phase, ''), coalesce(category, '') from note where row = ?)"
 )
+_FORGET_EXPIRED = "delete from expired where path = ?"
 _ROWS = 32
 """How many rows one statement inserts at most: while SQLite is at it, other threads run."""
 
@@ -106,8 +108,8 @@ class Prepared:
 
     def sign(self, provenance: Provenance) -> None:
         """Say where the text comes from, of a note prepared where that is not known."""
-        if (known := _provenance(provenance)) is not None:
-            self.tables["note"] = [(*self.tables["note"][0][:-1], known)]
+        if provenance.who != "file":
+            self.tables["note"] = [(*self.tables["note"][0][:-1], _json(provenance.row()))]
 
 
 def put(db: sqlite3.Connection, note: Note, stamp: Stamp, *, row: int | None = None) -> str:
@@ -121,7 +123,8 @@ def put(db: sqlite3.Connection, note: Note, stamp: Stamp, *, row: int | None = N
         db.execute(_AROUND, (note.project, path, wanted)).fetchone()
         or (project_id(db, note.project), _next_row(db), None, False)
     )  # fmt: skip
-    _forget_expired(db, note.project, path)
+    if note.project == "kv":
+        db.execute(_FORGET_EXPIRED, (path,))
     old = _read(db, project, path) if is_known else None
     if old is not None:
         _take_out(db, note.project, old)
@@ -199,14 +202,10 @@ def remove(db: sqlite3.Connection, project: str, path: str) -> bool:
     number = project_ids(db).get(project.casefold(), 0)
     old = _read(db, number, path)
     if old is None:
-        return _forget_expired(db, project, path)
+        return project == "kv" and db.execute(_FORGET_EXPIRED, (path,)).rowcount > 0
     _take_out(db, project, old)
     _released(db, number, project, old.permalink)
     return True
-
-
-def _forget_expired(db: sqlite3.Connection, project: str, path: str) -> bool:
-    return project == "kv" and db.execute("delete from expired where path = ?", (path,)).rowcount > 0
 
 
 def touch(db: sqlite3.Connection, project: str, path: str, stamp: Stamp) -> None:
@@ -246,13 +245,14 @@ def prepare(note: Note, stamp: Stamp, project: int, permalink: str | None = None
     text, warnings = searched(body), note.warnings
     if len(text) < len(body):
         warnings = [*warnings, f"partly_read: words after {len(text):,} characters are not searched. Split the note."]
-    own, aliases = note.own_permalink, _list(note.aliases)
+    own, aliases = note.own_permalink, _json(note.aliases)
     in_note = (
         project, note.path, note.id, note.title, note.type, permalink, own, base, etag, *stamp,
-        microseconds(note.created), microseconds(note.changed), _moment(note.updated), note.date, note.phase,
-        note.category, note.scope, note.source, _moment(note.expires), note.access_count, note.version, note.locked,
-        _list(note.tags), aliases, _list(note.links), _list(warnings),
-        *filters.valid_span(note), _list(note.suspicious), _provenance(note.provenance),
+        microseconds(note.created), microseconds(note.changed), note.updated and microseconds(note.updated),
+        note.date, note.phase, note.category, note.scope, note.source, note.expires and microseconds(note.expires),
+        note.access_count, note.version, note.locked, _json(note.tags), aliases, _json(note.links), _json(warnings),
+        *filters.valid_span(note), _json(note.suspicious),
+        None if note.provenance.who == "file" else _json(note.provenance.row()),
     )  # fmt: skip
     headings = "\n".join([heading.text for heading in note.headings])
     tags = [*note.tags]
@@ -263,11 +263,11 @@ def prepare(note: Note, stamp: Stamp, project: int, permalink: str | None = None
     facet = facet_text(note, project)
     known = _Indexed(0, note.path, note.title, permalink, own, base, aliases, headings, " ".join(dict.fromkeys(tags)),
                      facet, len(places), text)  # fmt: skip
-    words, names = _words(note.project, known)
+    words, names, stems = _words(note.project, known)
     tables: dict[str, list[tuple[Any, ...]]] = {
         "note": [in_note], "note_fts": [words], "name_fts": [names],
         "text": [(front, header, headings, known.tags, facet, len(places), folds_to_ascii(body), body)],
-        "stem_fts": [(_stem_words(words, text),)], "feature": [features.row(note, text, project)],
+        "stem_fts": [stems], "feature": [features.row(note, text, project)],
         "note_fold": [(one,) for one in _keys(note.project, known)], "link": _links(note),
         "superseded": [(one,) for one in dict.fromkeys(note.supersedes)],
     }  # fmt: skip
@@ -284,11 +284,18 @@ def prepare(note: Note, stamp: Stamp, project: int, permalink: str | None = None
 
 def _insert(db: sqlite3.Connection, notes: Sequence[tuple[int, Prepared]]) -> None:
     """Put new notes into the tables, each in its row."""
-    for table, name in _TABLES.items():
-        _insert_rows(db, name, [(row, *each) for row, note in notes for each in note.tables.get(table, ())])
     places = [(row * FIRST_PASSAGE + at, *one) for row, note in notes for at, one in enumerate(note.passages)]
-    _insert_rows(db, "passage", [(at, start, end) for at, start, end, _ in places])
-    _insert_rows(db, "passage_fts (rowid, body)", [(at, words) for at, _, _, words in places])
+    every: dict[str, list[tuple[Any, ...]]] = {
+        name: [(row, *each) for row, note in notes for each in note.tables.get(table, ())]
+        for table, name in _TABLES.items()
+    }
+    every["passage"] = [(at, start, end) for at, start, end, _ in places]
+    every["passage_fts (rowid, body)"] = [(at, words) for at, _, _, words in places]
+    for table, rows in every.items():
+        while rows:
+            size = min(_ROWS, 1 << len(rows).bit_length() - 1)
+            db.execute(_insertion(table, len(rows[0]), size), [*chain.from_iterable(rows[:size])])
+            rows = rows[size:]
     counted = Counter((*note.place, folder) for _, note in notes for folder in _folders(note.path))
     counting = "insert into tally (project, scope, phase, category, folder, notes) values (?, ?, ?, ?, ?, ?)"
     counting += " on conflict do update set notes = notes + excluded.notes"
@@ -296,13 +303,6 @@ def _insert(db: sqlite3.Connection, notes: Sequence[tuple[int, Prepared]]) -> No
     for row, note in notes:
         if note.entity is not None:
             entity_queries.put(db, note.entity, row, microseconds(note.entity.created))
-
-
-def _insert_rows(db: sqlite3.Connection, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
-    while rows:
-        size = min(_ROWS, 1 << len(rows).bit_length() - 1)
-        db.execute(_insertion(table, len(rows[0]), size), [*chain.from_iterable(rows[:size])])
-        rows = rows[size:]
 
 
 @lru_cache(maxsize=128)
@@ -314,10 +314,6 @@ def _folders(path: str) -> list[str]:
     """The folders above a note, "" (the project) among them."""
     parts = path.split("/")[:-1]
     return ["/".join(parts[:depth]) for depth in range(len(parts) + 1)]
-
-
-def _provenance(provenance: Provenance) -> str | None:
-    return None if provenance.who == "file" else _json(provenance.row())
 
 
 def _links(note: Note) -> list[tuple[Any, ...]]:
@@ -359,12 +355,9 @@ def searched(text: str) -> str:
 def _take_out(db: sqlite3.Connection, project: str, old: _Indexed) -> None:
     """Deletes all rows of a note; the full-text tables have to be told the very words they were given."""
     row = old.row
-    every = _words(project, old)
-    for table, columns, some in zip(("note_fts", "name_fts"), _COLUMNS, every, strict=True):
+    for (table, columns), some in zip(_COLUMNS.items(), _words(project, old), strict=True):
         marks = ", ?" * (len(some) + 1)
         db.execute(f"insert into {table} ({table}, rowid, {columns}) values ('delete'{marks})", (row, *some))
-    db.execute("insert into stem_fts (stem_fts, rowid, words) values ('delete', ?, ?)",
-               (row, _stem_words(every[0], old.text)))  # fmt: skip
     if old.passages:
         span = (row * FIRST_PASSAGE, row * FIRST_PASSAGE + old.passages - 1)
         parts = db.execute("select row, start, stop from passage where row between ? and ?", span).fetchall()
@@ -384,38 +377,22 @@ def _take_out(db: sqlite3.Connection, project: str, old: _Indexed) -> None:
             db.execute(f"delete from {place} = ?", (row,))
 
 
-def _words(project: str, old: _Indexed) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What the full-text tables of notes and of their names hold, in the order of _COLUMNS."""
-    titles = fts_text("\n".join([old.title, *_from_list(old.aliases)]))
+def _words(project: str, old: _Indexed) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str]]:
+    """What the full-text tables of notes, of their names and of stems hold, in the order of _COLUMNS."""
+    titles = fts_text("\n".join([old.title, *json.loads(old.aliases or "[]")]))
     headings, tags, address = fts_text(old.headings), fts_text(old.tags), old.path
     tail = (old.base or old.permalink).removeprefix(f"{lead(project)}/")
     if not set(tokens(address.casefold())).issuperset(tokens(tail)):  # it says more than the path
         address = f"{address}\n{tail}"
-    names = titles, headings, tags
-    return (fts_text(old.text), *names, fts_text(address), old.facet), (*names, old.facet)
-
-
-def _stem_words(words: tuple[str, ...], text: str) -> str:
-    """What the full-text table of stems holds of a note with this body and these `words` in `note_fts`."""
-    body, *names, facet = words
-    return features.stem_text([*names, body if len(text) <= STEMMED else fts_text(text[:STEMMED])], facet)
+    names, body, address = (titles, headings, tags), fts_text(old.text), fts_text(address)
+    begin = body if len(old.text) <= STEMMED else fts_text(old.text[:STEMMED])
+    stems = features.stem_text([*names, address, begin], old.facet)
+    return (body, *names, address, old.facet), (*names, old.facet), (stems,)
 
 
 def _keys(project: str, old: _Indexed) -> set[str]:
     first = first_line_of(project, old.text)
-    return keys_of(project, old.path, old.permalink, (old.title, *_from_list(old.aliases)), first)
-
-
-def _moment(moment: datetime | None) -> int | None:
-    return None if moment is None else microseconds(moment)
-
-
-def _list(values: Iterable[str]) -> str | None:
-    return _json(list(values))
-
-
-def _from_list(value: str | None) -> list[str]:
-    return json.loads(value) if value else []
+    return keys_of(project, old.path, old.permalink, (old.title, *json.loads(old.aliases or "[]")), first)
 
 
 def _json(value: Any) -> str | None:

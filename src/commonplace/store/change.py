@@ -152,8 +152,10 @@ class Execution:
     def run(self, step: Step) -> None:
         """Carry out one step."""
         folder, name = self._at(step)
-        if step.do in ("put", "remove", "move"):
-            getattr(self, f"_{step.do}")(step, folder, name)
+        if step.do in ("put", "remove"):
+            self._replace(step, folder, name)
+        elif step.do == "move":
+            self._move(step, folder, name)
         elif step.do == "mkdir":
             os.mkdir(name, 0o700, dir_fd=folder.fd)
             self._reverse.append(("rmdir", step))
@@ -237,11 +239,18 @@ class Execution:
             return there is not None
         return read_file(name, target.fd).etag == touched.old
 
-    def _put(self, step: Step, folder: Folder, name: str) -> None:
-        self._check(step, folder, name)
+    def _replace(self, step: Step, folder: Folder, name: str) -> None:
+        """Put the new file in place of what the caller read, or remove that. Another file there is a Conflict."""
+        if self._strict:
+            there = stat_in(name, folder.fd)
+            if step.old is None and there is not None:
+                raise Exists(step.path)
+            if step.old is not None and (there is None or stamp_of(there) != step.old.stamp):
+                now = read_file(name, folder.fd).etag[:8] if there and stat.S_ISREG(there.st_mode) else "none"
+                raise Conflict(step.path, now, step.old.etag[:8])
         if step.old is not None and step.kept:
             self._history.keep(step.old, name, folder.fd)
-        elif step.old is not None:
+        elif step.old is not None and step.do == "put":
             # Held under a temp name until the change is done: a full disk can refuse to write it again.
             held = f"{step.temp}-old"
             try:
@@ -251,17 +260,13 @@ class Execution:
             except OSError as error:
                 if error.errno not in CANNOT_LINK:
                     raise
-        place = self._folder(step, step.temp_folder)
-        os.rename(step.temp, name, src_dir_fd=place.fd, dst_dir_fd=folder.fd)
+        if step.do == "put":
+            place = self._folder(step, step.temp_folder)
+            os.rename(step.temp, name, src_dir_fd=place.fd, dst_dir_fd=folder.fd)
+        else:
+            assert step.old is not None
+            os.unlink(name, dir_fd=folder.fd)
         self._reverse.append(("restore" if step.old else "unlink", step))
-
-    def _remove(self, step: Step, folder: Folder, name: str) -> None:
-        self._check(step, folder, name)
-        assert step.old is not None
-        if step.kept:
-            self._history.keep(step.old, name, folder.fd)
-        os.unlink(name, dir_fd=folder.fd)
-        self._reverse.append(("restore", step))
 
     def _move(self, step: Step, folder: Folder, name: str) -> None:
         target, new_name = self._at(step, step.to)
@@ -279,18 +284,6 @@ class Execution:
         """Folders opened below a moved or removed one are not where their names say any more."""
         for key in [k for k in self._folders if k[0] == root and (k[1] == path or k[1].startswith(path + "/"))]:
             self._folders.pop(key).close()
-
-    def _check(self, step: Step, folder: Folder, name: str) -> None:
-        """The file must still be what the caller read; else it is a Conflict."""
-        if not self._strict:
-            return
-        there = stat_in(name, folder.fd)
-        if step.old is None:
-            if there is not None:
-                raise Exists(step.path)
-        elif there is None or stamp_of(there) != step.old.stamp:
-            now = read_file(name, folder.fd).etag[:8] if there and stat.S_ISREG(there.st_mode) else "none"
-            raise Conflict(step.path, now, step.old.etag[:8])
 
     def sync(self) -> None:
         """Make the entries of all folders used durable."""

@@ -271,16 +271,17 @@ def lock_file(path: Path | str, how: int, *, access: int = os.O_RDWR, make: bool
 def take_lock(fd: int, how: int) -> None:
     """`flock` the open file. Raises Busy when somebody keeps it for LOCK_WAITS, or the call waited long enough."""
 
-    def is_taken() -> bool:
-        try:
-            fcntl.flock(fd, how | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
+    try:
+        return fcntl.flock(fd, how | fcntl.LOCK_NB)
+    except BlockingIOError:
+        owner = _owner(fd)
 
-    if is_taken():
-        return
-    owner = _owner(fd)
+    def is_taken() -> bool:
+        with suppress(BlockingIOError):
+            fcntl.flock(fd, how | fcntl.LOCK_NB)
+            return True
+        return False
+
     while not wait_for(is_taken, max(0.005, LOCK_WAITS - (time.time() - owner.since if owner.since else 0.0))):
         before, owner = owner, _owner(fd)
         if owner[:2] == before[:2] or not may_wait():
@@ -376,32 +377,21 @@ class ThreadLock:
         return self._owner == threading.get_ident()
 
     def __enter__(self) -> None:
-        me = threading.get_ident()
+        me, turn = threading.get_ident(), None
         if self._owner != me:
-            self._take(me)
+            with self._counting:
+                if self._owner:
+                    turn = threading.Lock()
+                    turn.acquire()
+                    self._queue.append((me, turn))
+                else:
+                    self._owner = me
+        if turn is not None:
+            self._await(me, turn)
         self._depth += 1
 
-    def __exit__(self, *_: object) -> None:
-        self._depth -= 1
-        if not self._depth:
-            self._pass_on()
-
-    def take_if_free(self) -> bool:
-        """Enter without waiting, if nobody is inside."""
-        with self._counting:
-            if self._owner:
-                return False
-            self._owner, self._depth = threading.get_ident(), 1
-            return True
-
-    def _take(self, me: int) -> None:
-        with self._counting:
-            if not self._owner:
-                self._owner = me
-                return
-            turn = threading.Lock()
-            turn.acquire()
-            self._queue.append((me, turn))
+    def _await(self, me: int, turn: threading.Lock) -> None:
+        """Return once the one inside has passed the lock on to this thread."""
         try:
             if not wait_for(lambda: turn.acquire(timeout=0.25)):
                 raise Busy(f"another call of this process ({os.getpid()})")
@@ -410,16 +400,27 @@ class ThreadLock:
                 is_waiting = (me, turn) in self._queue
                 if is_waiting:
                     self._queue.remove((me, turn))
-            if not is_waiting:
-                self._pass_on()  # its turn came at the last moment
+            if not is_waiting:  # its turn came at the last moment
+                self._depth = 1
+                self.__exit__()
             raise
 
-    def _pass_on(self) -> None:
+    def __exit__(self, *_: object) -> None:
+        self._depth -= 1
+        if not self._depth:
+            with self._counting:
+                self._owner = 0
+                if self._queue:
+                    self._owner, turn = self._queue.popleft()
+                    turn.release()
+
+    def take_if_free(self) -> bool:
+        """Enter without waiting, if nobody is inside."""
         with self._counting:
-            self._owner = 0
-            if self._queue:
-                self._owner, turn = self._queue.popleft()
-                turn.release()
+            if self._owner:
+                return False
+            self._owner, self._depth = threading.get_ident(), 1
+            return True
 
 
 class Lock:
@@ -440,29 +441,26 @@ class Lock:
         self._threads.__enter__()
         try:
             if self._depth == 0:
-                self._take()
+                if self._fd is None:
+                    self._fd = open_own(self._path)
+                take_lock(self._fd, fcntl.LOCK_EX)
+                try:
+                    if not is_at(self._fd, self._path):  # removed by somebody: a lock on it excludes nobody
+                        fresh = lock_file(self._path, fcntl.LOCK_EX)
+                        os.close(self._fd)
+                        self._fd = fresh
+                    signed = f"{os.getpid()} {time.time():.3f} {_command(*sys.argv)}".encode().ljust(80)[:79]
+                    with suppress(OSError):  # those who wait are not told who holds it
+                        os.pwrite(self._fd, signed + b"\n", 0)
+                    self._entered()
+                except BaseException:
+                    fcntl.flock(self._fd, fcntl.LOCK_UN)
+                    raise
             self._depth += 1
         except BaseException:
             self._threads.__exit__()
             raise
         return self
-
-    def _take(self) -> None:
-        if self._fd is None:
-            self._fd = open_own(self._path)
-        take_lock(self._fd, fcntl.LOCK_EX)
-        try:
-            if not is_at(self._fd, self._path):  # removed by somebody: a lock on it excludes nobody
-                fresh = lock_file(self._path, fcntl.LOCK_EX)
-                os.close(self._fd)
-                self._fd = fresh
-            signed = f"{os.getpid()} {time.time():.3f} {_command(*sys.argv)}".encode().ljust(80)[:79]
-            with suppress(OSError):  # those who wait are not told who holds it
-                os.pwrite(self._fd, signed + b"\n", 0)
-            self._entered()
-        except BaseException:
-            fcntl.flock(self._fd, fcntl.LOCK_UN)
-            raise
 
     def __exit__(self, *_: object) -> None:
         self._depth -= 1

@@ -78,6 +78,8 @@ class Home:
         self.layout = layout
         self._clock = clock
         self._staged: _Staged | None = None
+        self.access = AccessLog(layout.access_log)
+        """The reads counted here."""
         self.settle: Callable[[], None] = self.flush
         """What is called before anything that what is staged would be in the way of."""
         with storing("the memory home"):
@@ -97,10 +99,6 @@ class Home:
 
     def _open_history(self) -> History:
         return History(self.layout)
-
-    def open_access(self) -> AccessLog:
-        """The reads counted here."""
-        return AccessLog(self.layout.access_log)
 
     def writing(self) -> AbstractContextManager[object]:
         """Held by whoever changes notes: the lock. Raises as it."""
@@ -242,7 +240,7 @@ class Home:
             places = _place_temps(puts, staged.mark, staged.puts)
             staged.puts += len(puts)
             if self._staged is None:
-                self._redo.begin({"mark": staged.mark, "places": places})
+                self._redo.add({"mark": staged.mark, "places": places}, is_new=True)
             elif new := [each for each in places if each not in staged.places]:
                 self._redo.add({"places": new})
             staged.places |= {*places}
@@ -302,7 +300,7 @@ class Home:
         """Write and sync the new bytes as temp files, named in the record before they exist."""
         mark = _mark(number)
         puts = [step for step in steps if step.do == "put"]
-        self._redo.begin({"mark": mark, "places": _place_temps(puts, mark)})
+        self._redo.add({"mark": mark, "places": _place_temps(puts, mark)}, is_new=True)
         execution.write_temps(puts)
 
     def _entered(self) -> None:

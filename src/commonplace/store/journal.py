@@ -398,26 +398,20 @@ class RedoRecord:
         """The file's bytes, for `redo_lines`."""
         return os.pread(self._fd, os.fstat(self._fd).st_size, 0)
 
-    def begin(self, row: dict[str, Any]) -> None:
-        """The first line of a new record."""
-        self._end = self._sum = 0
-        self.add(row)
-
-    def add(self, *rows: dict[str, Any]) -> None:
-        """More lines. They count from the moment all of them are there."""
+    def add(self, *rows: dict[str, Any], is_new: bool = False) -> None:
+        """More lines, or the first ones of a new record. They count from the moment all of them are there."""
+        if is_new:
+            self._end = self._sum = 0
         lines = b""
         for row in rows:
             text = _PLAIN_ENCODER.encode(row).encode()
             self._sum = crc32(text, self._sum)
             lines += b"%s %08x\n" % (text, self._sum)
-        self._put(lines[1:] + _END, self._end + 1)
-        self._put(lines[:1], self._end)
+        for data, at in ((lines[1:] + _END, self._end + 1), (lines[:1], self._end)):
+            done = 0
+            while done < len(data):
+                done += os.pwrite(self._fd, data[done:], at + done)
         self._end += len(lines)
-
-    def _put(self, data: bytes, at: int) -> None:
-        done = 0
-        while done < len(data):
-            done += os.pwrite(self._fd, data[done:], at + done)
 
     def sync(self) -> None:
         """Make it durable as it is now."""

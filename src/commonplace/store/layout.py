@@ -52,7 +52,8 @@ class Layout:
         self.journal = self.private / "history" / "journal.jsonl"
         self.objects = self.private / "history" / "objects"
         names = (*BUILT_IN_PROJECTS, ARCHIVE_PROJECT, TRACE_PROJECT)
-        self._built_in = {name: root / name.removeprefix(".") for name in names}
+        self.built_in: Mapping[str, Path] = {name: root / name.removeprefix(".") for name in names}
+        """Every built-in project with its folder, the archive and the traces of sessions."""
 
     def pending_of(self, agent: str) -> Path:
         """The list of the reminders of one agent; `agent` is a valid name."""
@@ -72,10 +73,6 @@ class Layout:
     def indexes(self) -> list[Path]:
         """The index files there are, those of other processes included."""
         return sorted(self.private.glob("index*.db"))
-
-    def built_in(self) -> Mapping[str, Path]:
-        """Every built-in project with its folder, the archive and the traces of sessions."""
-        return self._built_in
 
 
 class SharedSource(Protocol):

@@ -6,6 +6,7 @@ import fcntl
 import os
 import re
 import sys
+from dataclasses import dataclass
 
 from commonplace.errors import InvalidInput, NotFound, OutsideError, StorageError
 from commonplace.store.files import reason
@@ -63,25 +64,23 @@ def real_path(fd: int) -> str:
     return os.readlink(f"/proc/self/fd/{fd}")
 
 
+@dataclass(slots=True)
 class Folder:
     """An open folder inside a project: the check and the access use this same handle.
 
     `path` is where it really is, relative to the project ("" = its root).
     """
 
-    __slots__ = ("fd", "path")
-
-    def __init__(self, fd: int, path: str):
-        self.fd, self.path = fd, path
+    fd: int
+    path: str
 
     def __enter__(self) -> Folder:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
+    def close(self, *_: object) -> None:
         os.close(self.fd)
+
+    __exit__ = close
 
     def at(self, name: str) -> str:
         """The project-relative path of `name` in this folder."""

@@ -284,7 +284,7 @@ class FolderMove:
 def checksum(digests: Mapping[str, str]) -> str:
     """See `HomeMoved`: `digests` are SHA-256 by name."""
     own = Layout(Path("/"))
-    folders = (OWN, *(str(place.relative_to("/")) for place in own.built_in().values()))
+    folders = (OWN, *(str(place.relative_to("/")) for place in own.built_in.values()))
     lines = (f"{digest}  {name}\n" for name, digest in sorted(digests.items()) if name.partition("/")[0] in folders)
     return sha256("".join(lines).encode("utf-8", "surrogateescape"))
 

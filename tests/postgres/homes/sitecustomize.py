@@ -43,7 +43,7 @@ def install(url: str, put=setattr) -> None:
 
     def opened(self):
         layout = Layout(self._places["config.yaml"].parent)
-        projects = [place for place in layout.built_in().values() if place.is_dir()]
+        projects = [place for place in layout.built_in.values() if place.is_dir()]
         if self._url == url and not adopting[0]:
             if layout.root not in adopted and not layout.replica.exists() and (projects or layout.config.exists()):
                 adopting[0] = True

@@ -312,7 +312,7 @@ class LineChanges:
             change.files.insert(0, Touched(LINES, change.project, change.path, old=whole))
         self._begun = change
         row = {"change": change.dump().decode(), "place": lines.place, "size": lines.size, "inode": lines.inode}
-        self._record.begin({**row, "data": lines.data.decode(*_BYTES)})
+        self._record.add({**row, "data": lines.data.decode(*_BYTES)}, is_new=True)
         if len(lines.added) > 1:
             self._record.sync()  # the file may come back from a power failure with some of them
         self._history.append(change, durable=bool(lines.old))

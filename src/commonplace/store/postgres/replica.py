@@ -73,7 +73,7 @@ class ReplicaFolder:
 
     def __init__(self, layout: Layout):
         self._layout = layout
-        self._built_in = layout.built_in()
+        self._built_in = layout.built_in
         self._state, self._incoming, self._new = layout.replica, layout.incoming, layout.incoming / "new"
         self._parents: set[Path] = set()
         make_private(layout.private)

@@ -24,7 +24,6 @@ from commonplace.errors import (
     NotPutBack,
     StorageError,
 )
-from commonplace.store.access import AccessLog
 from commonplace.store.change import Execution, Step
 from commonplace.store.files import put_derived, reason, refusal
 from commonplace.store.home import Home, _Record
@@ -60,6 +59,7 @@ class PostgresHome(Home):
     a whole copy of it, DatabaseRefused, StorageError."""
 
     history: ReplicaHistory
+    access: ReplicaAccess
 
     def __init__(self, layout: Layout, clock: Clock, url: str, space: str, *, serves: bool):
         self._url, self._space, self._serves = url, space, serves
@@ -70,6 +70,7 @@ class PostgresHome(Home):
         try:
             self._folder = ReplicaFolder(layout)
             super().__init__(layout, clock)
+            self.access = ReplicaAccess(layout.access_log, self._database)
             self.lines.close()
             self.lines = _NoLines(layout, self.history)
             state = self._folder.state()
@@ -91,10 +92,6 @@ class PostgresHome(Home):
     def _open_history(self) -> History:
         # After the journal was written anew by this process, the copy here is of the new epoch.
         return ReplicaHistory(self.layout, self._database, lambda: self._note_whole(self._database.newest()))
-
-    def open_access(self) -> AccessLog:
-        self._access = ReplicaAccess(self.layout.access_log, self._database)
-        return self._access
 
     def close(self) -> None:
         self._cold_start.close()
@@ -140,7 +137,7 @@ class PostgresHome(Home):
                 with waits_at_most(_FOLLOWS), self.lock:
                     if self._lacks(newest):  # or another process of this machine has brought it
                         self._bring()
-            self._access.exchange()
+            self.access.exchange()
         except DatabaseAway as error:
             return f"What others changed lately may be missing here: {error.reason} ({error.path})."
         except Busy as error:
@@ -338,7 +335,7 @@ class PostgresHome(Home):
                     raise refusal(first.path or first.project, error) from None
                 raise
             for step in logs:
-                self._access.fold(step.data or b"")
+                self.access.fold(step.data or b"")
             self._exchange(execution, steps, [change for change, _ in changes])
         finally:
             execution.close()

@@ -128,8 +128,7 @@ def uninstall(
         if any(not installer.wrote(each, present(each)[0]) for each in _own_file(client, own)[: len(own)]):
             own = []  # somebody else's
         wanted = _targets(client, server, project, hooks=not project, program=["memory"], more=own)
-        # what came last first: a folder made for one file may hold that of another
-        return _changes(installer, (), wanted[::-1], replace=replace, dry_run=dry_run)
+        return _changes(installer, (), wanted, replace=replace, dry_run=dry_run)
 
     chosen = _chosen(ids, all_, project, agents_md=agents_md)
     rows = [_row(client, disconnected) for client in chosen]
@@ -212,7 +211,7 @@ def _changes(
                 rows.append((target, act(target, replace=replace, dry_run=dry)))
             except Unsure as error:
                 kept = f"{target.file} was not changed: {error}"
-                beside = target not in adding if adding else target is not removing[-1] and not installer.knows(target)
+                beside = target not in adding if adding else target is not removing[0] and not installer.knows(target)
                 if beside:  # hooks nobody asked for, or wrote: the server can be connected or taken out all the same
                     left = {"hooks_left": kept}
                     continue

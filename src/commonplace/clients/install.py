@@ -14,6 +14,7 @@ import re
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -100,7 +101,7 @@ class Installer:
                 notes[each.label] = {
                     "hint": known.get("hint", [*(hint if there is None else Hint())]), "value": value,
                     "created": known.get("created", old is None),
-                    "folders": known.get("folders", _missing_folders(target.file)),
+                    "folders": known.get("folders", _made_folders(target.file, self._load())),
                 }  # fmt: skip
                 if each.kept:
                     notes[each.label]["beside"] = None if old is None else editor.find(old, (), "hooks")
@@ -156,7 +157,7 @@ class Installer:
             for _ in range(_ATTEMPTS):
                 records, file = self._load(), _read(target.file)
                 notes, old = records.setdefault(str(target.file), {}), _text(file)
-                made = max((each.get("folders", int(each.get("folder", False))) for each in notes.values()), default=0)
+                made = _made(target.file, notes)
                 new = change(old, notes)
                 backup = None
                 if new != old:
@@ -166,7 +167,7 @@ class Installer:
                             backup.unlink()
                         continue
                     with suppress(OSError):  # there is something else in it
-                        for folder in [*Path(os.path.realpath(target.file)).parents][: made if new is None else 0]:
+                        for folder in made if new is None else ():
                             folder.rmdir()
                 put_derived(self._records, json.dumps({k: v for k, v in records.items() if v}, indent=1).encode())
                 return FileChange(old, new, backup)
@@ -206,14 +207,27 @@ class Installer:
         return path
 
 
-def _missing_folders(file: Path) -> int:
-    """How many of the folders above `file`, or above what it is a link to, are not there."""
-    return sum(not each.exists() for each in Path(os.path.realpath(file)).parents)
+def _parents(file: Path) -> list[Path]:
+    """The folders above `file`, or above what it is a link to, the innermost first."""
+    return [*Path(os.path.realpath(file)).parents]
+
+
+def _made(file: Path, notes: dict[str, Any]) -> list[Path]:
+    """The folders above `file` that were made for it, as its notes say."""
+    count = max((each.get("folders", int(each.get("folder", False))) for each in notes.values()), default=0)
+    return _parents(file)[:count]
+
+
+def _made_folders(file: Path, records: dict[str, Any]) -> int:
+    """How many of the folders above `file` are not there, or were made for other files of these records: which of them
+    goes last takes the folder with it."""
+    ours = {folder for name, notes in records.items() for folder in _made(Path(name), notes)}
+    return len([*takewhile(lambda each: each in ours or not each.exists(), _parents(file))])
 
 
 def _check_writable(file: Path) -> None:
     """Raise StorageError when nothing may be made or replaced where `file` is, or where its folder would be made."""
-    folder = next(each for each in Path(os.path.realpath(file)).parents if each.exists())
+    folder = next(each for each in _parents(file) if each.exists())
     if not os.access(folder, os.W_OK | os.X_OK):
         raise StorageError(str(file), reason(PermissionError(errno.EACCES, os.strerror(errno.EACCES))))
 

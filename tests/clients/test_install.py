@@ -206,6 +206,16 @@ def test_somebody_elses_entry_goes_only_when_told(terminal: Any, user: Path) -> 
     assert file.read_text() == "[mcp_servers]\nmemory = 1\n"
 
 
+def test_an_item_of_a_list_that_is_somebody_elses_stays_too(terminal: Any, user: Path) -> None:
+    file = placed("continue", "mcpServers:\n  - name: memory\n    command: other-memory\n")
+    before = file.read_bytes()
+    for verb in ("install", "uninstall"):
+        ran = terminal(verb, "continue")
+        assert (ran.status, 'entry "memory"' in ran.out, file.read_bytes()) == (1, True, before)
+    assert terminal("install", "continue", "--replace").status == 0
+    assert "other-memory" not in file.read_text()
+
+
 def test_an_entry_with_another_command_is_mended_in_place(terminal: Any, user: Path) -> None:
     old = '{"mcpServers": {"memory": {"command": "/gone/memory", "args": ["mcp"], "timeout": 9}, "b": {}}}'
     file = placed("cursor", old)
@@ -236,9 +246,12 @@ def test_uninstall_leaves_nothing_that_was_not_there(terminal: Any, user: Path) 
     link = placed("zed")
     link.symlink_to(user / "dotfiles" / "zed" / "settings.json")  # which nobody made yet
     (user / ".cline").mkdir()
+    (user / ".codex").symlink_to(user / "dotfiles" / "codex")  # nor this
+    for program in ("codex", "copilot"):
+        (user.parent / "bin" / program).touch(0o755)
     before = there(), hooks.read_text()
-    terminal.ok("install", "cursor", "zed", "cline-cli")
-    terminal.ok("uninstall", "cursor", "zed", "cline-cli")
+    terminal.ok("install", "cursor", "zed", "cline-cli", "codex", "copilot-cli")
+    terminal.ok("uninstall", "cursor", "zed", "cline-cli", "codex", "copilot-cli")
     assert (there(), hooks.read_text()) == before
 
 
@@ -531,6 +544,25 @@ def test_nothing_is_changed_when_one_of_two_files_is_refused(terminal: Any, user
     assert "settings.json was not changed: line 1 has something else than {" in ran.out
     assert file.read_text() == "{}"
     assert terminal("install", "claude-code", "--no-hooks").status == 0
+
+
+def test_nothing_is_changed_when_one_of_two_folders_is_read_only(terminal: Any, user: Path, monkeypatch: Any) -> None:
+    file, hooks = placed("copilot-cli"), user / ".copilot" / "hooks"
+    hooks.mkdir()
+    writable = os.access
+    monkeypatch.setattr(module.os, "access", lambda path, mode: Path(path) != hooks and writable(path, mode))
+    for more in ((), ("--dry-run",)):
+        ran = terminal("install", "copilot-cli", *more)
+        assert (ran.status, "permission denied. Nothing was changed." in ran.out, file.exists()) == (1, True, False)
+
+
+def test_hooks_that_were_never_ours_do_not_keep_the_entry(terminal: Any, user: Path) -> None:
+    file, hooks = placed("copilot-cli"), user / ".copilot" / "hooks" / "commonplace.json"
+    hooks.parent.mkdir()
+    hooks.write_text("{broken")
+    assert terminal("install", "copilot-cli", "--no-hooks").status == 0
+    assert "commonplace.json was not changed: line 1 is not JSON" in terminal.ok("uninstall", "copilot-cli")
+    assert (file.exists(), hooks.read_text()) == (False, "{broken")
 
 
 def test_claude_code_can_keep_its_own_memories_in_a_project_here(terminal: Any, user: Path) -> None:

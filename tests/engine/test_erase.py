@@ -344,6 +344,7 @@ def test_a_thousand_secrets_of_thirty_kinds_are_gone_from_every_byte(place: Plac
         left = [each for each in memory.list(limit=0)[0] if each.project != "banks"]  # whose templates stay
         assert [each.title for each in left] == ["bystander"]
         assert Embedding(memory).counts().waiting == 0
+        assert [each.text for each in examine(memory) if "vectors" in each.text] == []
 
 
 def changes(memory: Memory) -> dict[int, str]:

@@ -211,7 +211,8 @@ def _changes(
                 rows.append((target, act(target, replace=replace, dry_run=dry)))
             except Unsure as error:
                 kept = f"{target.file} was not changed: {error}"
-                if adding and target not in adding:  # hooks nobody asked for; the server can be connected all the same
+                beside = target not in adding if adding else target is not removing[0] and not installer.knows(target)
+                if beside:  # hooks nobody asked for, or wrote: the server can be connected or taken out all the same
                     left = {"hooks_left": kept}
                     continue
                 paste = snippet(target.format, target.edits) if adding else None

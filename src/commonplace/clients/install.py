@@ -6,6 +6,7 @@ changed it meanwhile makes us begin again. What it was goes to `.commonplace/ins
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -13,6 +14,7 @@ import re
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -84,8 +86,8 @@ class Installer:
                     if each.kept or there == value:
                         continue
                     is_ours = _is_ours(each, there, notes)
-                    if isinstance(each.name, str) and not replace and not is_ours:
-                        taken = f'it has an entry "{each.name}" already that is not ours'
+                    if not replace and not is_ours:
+                        taken = f'it has an entry "{_name(each)}" already that is not ours'
                         raise Unsure(f"{taken} (--replace takes its place)")
                     if table.shares_hooks(there, target.client.id):
                         continue
@@ -99,7 +101,7 @@ class Installer:
                 notes[each.label] = {
                     "hint": known.get("hint", [*(hint if there is None else Hint())]), "value": value,
                     "created": known.get("created", old is None),
-                    "folders": known.get("folders", _missing_folders(target.file)),
+                    "folders": known.get("folders", _made_folders(target.file, self._load())),
                 }  # fmt: skip
                 if each.kept:
                     notes[each.label]["beside"] = None if old is None else editor.find(old, (), "hooks")
@@ -123,14 +125,18 @@ class Installer:
                     continue
                 if each.kept and (not note or editor.find(text, (), "hooks") != note.get("beside")):
                     continue  # hooks that came since may need it
-                if isinstance(each.name, str) and not replace and not _is_ours(each, there, {each.label: note}):
-                    raise Unsure(f'its entry "{each.name}" is not ours (--replace takes it out nevertheless)')
+                if not replace and not _is_ours(each, there, {each.label: note}):
+                    raise Unsure(f'its entry "{_name(each)}" is not ours (--replace takes it out nevertheless)')
                 if table.shares_hooks(there, target.client.id):
                     raise Unsure(f"our hook for {each.label} stands in one group with another")
                 text = editor.drop(text, each.path, each.name, Hint(*note["hint"]) if note else None)
             return None if created and not text.strip("\ufeff \t\r\n") else text
 
         return self._change(target, removed, dry_run)
+
+    def knows(self, target: Target) -> bool:
+        """Whether anything in the file was written by us."""
+        return bool(self._load().get(str(target.file)))
 
     def wrote(self, target: Target, value: Any) -> bool:
         """Whether `value` is what was last written into the file as the first of the edits."""
@@ -143,12 +149,15 @@ class Installer:
         """Carry `change` out. Raises Unsure, StorageError."""
         if dry_run:
             old = _text(_read(target.file))
-            return FileChange(old, change(old, self._load().get(str(target.file), {})))
+            new = change(old, self._load().get(str(target.file), {}))
+            if new != old:
+                _check_writable(target.file)
+            return FileChange(old, new)
         with self._locked():
             for _ in range(_ATTEMPTS):
                 records, file = self._load(), _read(target.file)
                 notes, old = records.setdefault(str(target.file), {}), _text(file)
-                made = max((each.get("folders", int(each.get("folder", False))) for each in notes.values()), default=0)
+                made = _made(target.file, notes)
                 new = change(old, notes)
                 backup = None
                 if new != old:
@@ -158,7 +167,7 @@ class Installer:
                             backup.unlink()
                         continue
                     with suppress(OSError):  # there is something else in it
-                        for folder in [*Path(os.path.realpath(target.file)).parents][: made if new is None else 0]:
+                        for folder in made if new is None else ():
                             folder.rmdir()
                 put_derived(self._records, json.dumps({k: v for k, v in records.items() if v}, indent=1).encode())
                 return FileChange(old, new, backup)
@@ -198,9 +207,34 @@ class Installer:
         return path
 
 
-def _missing_folders(file: Path) -> int:
-    """How many of the folders above `file`, or above what it is a link to, are not there."""
-    return sum(not each.exists() for each in Path(os.path.realpath(file)).parents)
+def _parents(file: Path) -> list[Path]:
+    """The folders above `file`, or above what it is a link to, the innermost first."""
+    return [*Path(os.path.realpath(file)).parents]
+
+
+def _made(file: Path, notes: dict[str, Any]) -> list[Path]:
+    """The folders above `file` that were made for it, as its notes say."""
+    count = max((each.get("folders", int(each.get("folder", False))) for each in notes.values()), default=0)
+    return _parents(file)[:count]
+
+
+def _made_folders(file: Path, records: dict[str, Any]) -> int:
+    """How many of the folders above `file` are not there, or were made for other files of these records: which of them
+    goes last takes the folder with it."""
+    ours = {folder for name, notes in records.items() for folder in _made(Path(name), notes)}
+    return len([*takewhile(lambda each: each in ours or not each.exists(), _parents(file))])
+
+
+def _check_writable(file: Path) -> None:
+    """Raise StorageError when nothing may be made or replaced where `file` is, or where its folder would be made."""
+    folder = next(each for each in _parents(file) if each.exists())
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise StorageError(str(file), reason(PermissionError(errno.EACCES, os.strerror(errno.EACCES))))
+
+
+def _name(edit: Edit) -> str:
+    """What the member is called; an item of a list says so itself."""
+    return edit.name if isinstance(edit.name, str) else str(edit.value["name"])
 
 
 def _is_ours(edit: Edit, value: Any, notes: dict[str, Any]) -> bool:

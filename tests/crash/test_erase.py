@@ -32,7 +32,7 @@ at_each(erases)
 
 def make(home: Path) -> None:
     from commonplace import Session
-    from commonplace.faces.graph import tools  # noqa: F401
+    from commonplace.faces.graph import entity_tools  # noqa: F401
 
     home.mkdir(mode=0o700)
     graph = home.with_name(f"{home.name}.jsonl")

@@ -268,7 +268,7 @@ def kv_get(call: Invocation, key: str, *, namespace: str) -> None:
 def kv_set(call: Invocation, key: str, *words: str, namespace: str, ttl: int) -> None:
     """Keep VALUE under KEY, in place of what is there. VALUE is joined by blanks; `-` reads it from stdin."""
     from commonplace.clock import stamp
-    from commonplace.faces.kv.tools import checked
+    from commonplace.faces.kv.entry_tools import checked
 
     with _entries(call) as entries:
         entry = entries.put(*checked(namespace, key, text_from(words), ttl))

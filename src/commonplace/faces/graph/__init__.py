@@ -38,7 +38,7 @@ def toolset(
         return (open_graph or graphs.open_graph)(memory, project)
 
     def read(memory: Memory) -> str:
-        from commonplace.faces.graph.tools import whole_graph
+        from commonplace.faces.graph.entity_tools import whole_graph
 
         return whole_graph(graph_of(memory))
 
@@ -46,7 +46,7 @@ def toolset(
         return graph_of(memory).version()
 
     def run(name: str, reads: bool, memory: Memory, arguments: Arguments) -> Reply:
-        from commonplace.faces.graph.tools import TOOLS, Form
+        from commonplace.faces.graph.entity_tools import TOOLS, Form
 
         form = Form(None if like is None else 2, reply_chars)
         try:

@@ -47,12 +47,12 @@ def toolset(kept_in: Callable[[Memory], Entries] | None = None) -> Toolset:
 
 def _run(name: str, kept_in: Callable[[Memory], Entries] | None, memory: Memory, arguments: Arguments) -> Reply:
     from commonplace.engine.entries import NoteEntries
-    from commonplace.faces.kv.tools import answer
+    from commonplace.faces.kv.entry_tools import answer
 
     return answer(name, kept_in(memory) if kept_in else NoteEntries(memory), arguments)
 
 
 def _refuse(error: InvalidInput) -> Reply:
-    from commonplace.faces.kv.tools import LIMIT
+    from commonplace.faces.kv.entry_tools import LIMIT
 
     return Reply(str(error)[:LIMIT], is_error=True)

@@ -13,7 +13,7 @@ from starlette.staticfiles import StaticFiles
 
 from commonplace.serve.auth import COOKIE_LASTS, PageVisitors
 from commonplace.serve.http import HttpServer
-from commonplace.serve.page import agents, calendar, graph, lists, note
+from commonplace.serve.page import agents, calendar, graph_view, lists, note
 from commonplace.serve.page.visit import (
     HOME,
     LANGUAGES,
@@ -39,7 +39,7 @@ PAGES = {
     f"{HOME}/note/{{project}}/{{path:path}}": (BOTH, at_once(note.show)),
     f"{HOME}/inbox": (BOTH, lists.inbox),
     f"{HOME}/search": (GET, at_once(lists.search)),
-    f"{HOME}/graph": (GET, graph.show),
+    f"{HOME}/graph": (GET, graph_view.show),
     f"{HOME}/calendar": (GET, at_once(calendar.show)),
     f"{HOME}/reminder": (POST, calendar.change),
     f"{HOME}/agents": (GET, agents.show),
@@ -54,7 +54,7 @@ API = {
     "/note": (BOTH, note.json),
     "/review": (BOTH, lists.inbox_json),
     "/search": (GET, lists.search_json),
-    "/graph": (GET, graph.drawing),
+    "/graph": (GET, graph_view.drawing),
     "/calendar": (GET, calendar.json),
     "/reminder": (POST, calendar.change_json),
     "/health": (GET, agents.json),

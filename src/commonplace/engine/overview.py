@@ -26,10 +26,8 @@ from commonplace.engine.writing import is_agent
 from commonplace.errors import Ambiguous, NotFound
 from commonplace.index.note_queries import HomeCounts
 from commonplace.index.rows import NoteInfo
-from commonplace.note.frontmatter import REMOVE
 from commonplace.note.links import first_line
 from commonplace.note.model import CATEGORIES, CATEGORY_PROJECT, FURTHER, GLOBAL, REMINDERS
-from commonplace.note.reminder import Reminder
 from commonplace.query import Query
 from commonplace.store.base import sha256
 from commonplace.store.files import open_own, put_derived
@@ -37,6 +35,7 @@ from commonplace.text.unicode import one_line
 
 if TYPE_CHECKING:
     from commonplace.note.model import Note
+    from commonplace.note.reminder import Reminder
 
 MOST_LINES = 200
 _LENGTH = 80
@@ -208,6 +207,8 @@ class Overview:
 
     def _waiting(self) -> list[tuple[NoteInfo, datetime | None]]:
         """Reminders still to fire with their time, the next one first, undated ones last."""
+        from commonplace.note.reminder import Reminder  # most commands show no reminder
+
         every = [(info, Reminder.of(info.header)) for info in self.engine.index.notes.reminders()]
         dated = [(info, each.due) for info, each in every if each.is_waiting and each.due and not each.is_undated]
         return [*sorted(dated, key=lambda each: (each[1], each[0].id)),
@@ -235,6 +236,9 @@ class Pending:
         self, now: datetime, infos: Sequence[NoteInfo], firing: Firing | None = None
     ) -> list[tuple[NoteInfo, Reminder]]:
         """Those of `infos` that are pending at `now`, oldest due first; `firing` as if it were done."""
+        from commonplace.note.frontmatter import REMOVE
+        from commonplace.note.reminder import Reminder
+
         days = self.engine.settings.pending_days
         headers = [(info, {**info.header, **(firing or {}).get(info.row, {})}) for info in infos]
         found = [(info, Reminder.of({key: value for key, value in header.items() if value is not REMOVE}))

@@ -12,7 +12,6 @@ from __future__ import annotations
 import errno
 import fcntl
 import json
-import logging
 import os
 import re
 import stat
@@ -31,7 +30,6 @@ from commonplace.store.journal import LINES, Change, History, RedoRecord, Touche
 from commonplace.store.layout import TEMP_PREFIX, Layout
 
 _NO_RENAME = {errno.EBUSY, errno.EXDEV, errno.EACCES, errno.EPERM, errno.EROFS}
-_log = logging.getLogger("commonplace.inplace")
 _BYTES = "utf-8", "surrogateescape"
 _READ_WAITS = 1.0  # seconds a reader waits for a writer
 
@@ -147,7 +145,10 @@ class LockedFile:
                 raise
             old = self.read(fd)
             announce(files.stamp_of(os.fstat(fd)).inode, old)
-            _log.warning("%s cannot be replaced by a rename; it was written in place", self.name)
+            import logging  # a third of what every command would import of this module
+
+            told = "%s cannot be replaced by a rename; it was written in place"
+            logging.getLogger("commonplace.inplace").warning(told, self.name)
             try:
                 _overwrite(fd, data)
             except OSError:

@@ -206,7 +206,7 @@ def outdated(memory: Memory, infos: Iterable[NoteInfo]) -> dict[str, str | None]
     what theirs says now, None when it is gone. Whether they are still wanted only the owner knows: they fire, and say
     so."""
     found: dict[str, str | None] = {}
-    others: list[_Said] | None = None
+    others: list[_MemoryText] | None = None
     for info in infos:
         source = info.header.get("reminder_of")
         is_made = info.source == SOURCE and TAG in info.tags and isinstance(source, str)
@@ -220,12 +220,12 @@ def outdated(memory: Memory, infos: Iterable[NoteInfo]) -> dict[str, str | None]
             if memory.agent is not None:
                 continue  # it may be what another agent keeps to itself
             now = []
-        asked = _Asked.of(info, contents(memory, [info])[0])
-        if any(_Said(each, memory.settings).asks_for(asked) for each in now):
+        asked = _MadeReminder.of(info, contents(memory, [info])[0])
+        if any(_MemoryText(each, memory.settings).asks_for(asked) for each in now):
             continue
         if others is None:
             every = states_of(memory, [each for each in Upkeep(memory).every() if each.category != REMINDERS])
-            others = [_Said(each, memory.settings) for each in every]
+            others = [_MemoryText(each, memory.settings) for each in every]
         if not any(each.asks_for(asked) for each in others if each.memory.scope == info.scope):
             found[info.id] = now[0].content if now else None
     return found
@@ -235,7 +235,7 @@ _LONGEST_TIME = 16
 """Words a time may have, a CJK character being one."""
 
 
-class _Asked(NamedTuple):
+class _MadeReminder(NamedTuple):
     """A reminder made from the memory `source`: its id, text, what it is about, and when."""
 
     id: str
@@ -245,12 +245,12 @@ class _Asked(NamedTuple):
     reminder: Reminder
 
     @classmethod
-    def of(cls, info: NoteInfo, text: str) -> _Asked:
+    def of(cls, info: NoteInfo, text: str) -> _MadeReminder:
         subject = _subject(text, str(info.header.get("due_text") or ""))
         return cls(info.id, info.header.get("reminder_of"), text.strip(), subject, Reminder.of(info.header))
 
 
-class _Said:
+class _MemoryText:
     """What a memory says, and when: each read once, however many reminders are compared with it."""
 
     def __init__(self, memory: MemoryState, settings: Settings):
@@ -265,7 +265,7 @@ class _Said:
     def _times(self) -> list[tuple[str, str, Reading | TimeRefused, str]]:
         return list(_times(self.memory, self._settings))  # takes a millisecond
 
-    def asks_for(self, asked: _Asked) -> bool:
+    def asks_for(self, asked: _MadeReminder) -> bool:
         """Whether the memory names the time of a reminder: for it, or for the same thing."""
         ids = (self.memory.id, *self.memory.merged)
         is_source = asked.source in ids

@@ -111,7 +111,7 @@ def undo(call: Invocation, number: str | None = None, *, run: int | None) -> Non
 @command("restore", "REF", keys=("path", "change"), example="memory restore notes/Plan.md --at yesterday")
 @option("--at", metavar="TIME", help="The text as it stood then, e.g. 2026-05-07T10:00 or yesterday.")
 @option("--change", type=Number(1), metavar="N", help="The text that change N replaced or deleted.")
-@option("--to", metavar="PATH", help="Write it there instead; nothing may be there yet.")
+@option("--to", metavar="PATH", help="Write it there instead, a note with .md at its end; nothing may be there yet.")
 def restore(call: Invocation, ref: str, *, at: Text, change: int | None, to: Text) -> None:
     """Bring back a deleted or older text of REF (an id, or a path as `log` shows it).
 

@@ -43,9 +43,9 @@ test: .venv/ready
 	@$(BIN)/python -m pytest -q $(WORKERS)
 
 # What runs in one process: no servers, no commands, no kills, none of the contracts' transports.
-FAST := bench cli contract crash requirements serve sessions
+SLOW := bench browser cli contract crash postgres requirements serve sessions
 test-fast: .venv/ready
-	@$(BIN)/python -m pytest -q $(WORKERS) -m 'not slow' $(addprefix --ignore=tests/,$(FAST))
+	@$(BIN)/python -m pytest -q $(WORKERS) -m 'not slow' $(addprefix --ignore=tests/,$(SLOW))
 
 lint: .venv/ready
 	@$(BIN)/ruff check src tests bench samples tools

@@ -216,7 +216,11 @@ class Transaction:
         engine.changed_projects |= {step.project for step in self.steps}
         try:
             if engine.home.staged:
-                engine.stage()
+                # What this change and those after it put into the index is one transaction, until all are on disk.
+                is_first = engine.guard.batch is None
+                engine.guard.stage()
+                if is_first:
+                    engine.index.begin()
             else:
                 engine.guard.keep()
             self._show(self.done)

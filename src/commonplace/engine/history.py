@@ -29,6 +29,16 @@ from commonplace.store.journal import ERASE, FOLD, LINES, Change, Touched
 _DELETING = ("delete", EXPIRE, "decay")
 
 
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """One file a change touched: its texts `before` and `after`, None where there was none or it is no longer kept."""
+
+    change: Change
+    touched: Touched
+    before: str | None
+    after: str | None
+
+
 class HistoryVerbs(NoteVerbs):
     """`log`, `undo` and `restore`."""
 
@@ -340,49 +350,37 @@ class HistoryVerbs(NoteVerbs):
         except ValueError:
             return data  # no header that could hold it
 
+    def revisions(self, change: int, *, limit: int = 0) -> list[Revision]:
+        """What a change of `log` did to the text of each note the caller sees; `limit` 0 = of all. Raises NotFound."""
+        with self.engine.guard:
+            near = next(iter(self.log_by_run(limit=1, before=change + 1)), [])
+            done = next((each for each in near if each.number == change), None)
+            if done is None:
+                raise NotFound(f"#{change}", "the history")
+            folds: dict[str, str] = {}  # what texts became by counts of reads written into them: that has no history
+            for each in self.engine.home.history.changes():
+                if each.number <= change:
+                    break
+                if each.verb == FOLD:
+                    folds |= {file.old: file.new for file in each.files if file.old and file.new}
+            return [
+                Revision(done, one, self._text_of(one, one.old, folds),
+                         None if one.do == "remove" else self._text_of(one, one.new or one.old, folds))
+                for one in islice(done.texts(), limit or None)
+            ]  # fmt: skip
 
-@dataclass(frozen=True, slots=True)
-class Revision:
-    """One file a change touched: its texts `before` and `after`, None where there was none or it is no longer kept."""
-
-    change: Change
-    touched: Touched
-    before: str | None
-    after: str | None
-
-
-def revisions_of(memory: HistoryVerbs, number: int, limit: int = 0) -> list[Revision]:
-    """The first `limit` [all] revisions of change `number`, as far as the caller sees them. Raises NotFound."""
-    with memory.engine.guard:
-        near = next(iter(memory.log_by_run(limit=1, before=number + 1)), [])
-        change = next((each for each in near if each.number == number), None)
-        if change is None:
-            raise NotFound(f"#{number}", "the history")
-        folds: dict[str, str] = {}  # what texts became by counts of reads written into them since: that has no history
-        for each in memory.engine.home.history.changes():
-            if each.number <= number:
-                break
-            if each.verb == FOLD:
-                folds |= {file.old: file.new for file in each.files if file.old and file.new}
-        return [
-            Revision(change, each, _text_of(memory, each, each.old, folds),
-                     None if each.do == "remove" else _text_of(memory, each, each.new or each.old, folds))
-            for each in islice(change.texts(), limit or None)
-        ]  # fmt: skip
-
-
-def _text_of(memory: HistoryVerbs, each: Touched, digest: str | None, folds: dict[str, str]) -> str | None:
-    """The text with this SHA-256: kept, or still the file's."""
-    name = f"{each.project}/{each.path}"
-    for _ in range(len(folds) + 1):
-        if digest is None:
-            return None
-        with suppress(CommonplaceError):
-            return memory.engine.home.history.text(digest, name).decode("utf-8", "replace")
-        for path in (each.to, each.path):
+    def _text_of(self, each: Touched, digest: str | None, folds: dict[str, str]) -> str | None:
+        """The text with this SHA-256: kept, or still the file's."""
+        name = f"{each.project}/{each.path}"
+        for _ in range(len(folds) + 1):
+            if digest is None:
+                return None
             with suppress(CommonplaceError):
-                store = store_at(memory.engine, each.project, each.root)
-                if path and (file := store.read(path)).etag == digest:
-                    return file.data.decode("utf-8", "replace")
-        digest = folds.get(digest)
-    return None
+                return self.engine.home.history.text(digest, name).decode("utf-8", "replace")
+            for path in (each.to, each.path):
+                with suppress(CommonplaceError):
+                    store = store_at(self.engine, each.project, each.root)
+                    if path and (file := store.read(path)).etag == digest:
+                        return file.data.decode("utf-8", "replace")
+            digest = folds.get(digest)
+        return None

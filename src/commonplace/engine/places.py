@@ -17,7 +17,6 @@ from commonplace.note import links
 from commonplace.note.model import BUILT_IN_PROJECTS
 from commonplace.store import path_guard
 from commonplace.store.base import File
-from commonplace.store.journal import Change
 
 
 @dataclass(slots=True)
@@ -145,7 +144,8 @@ class PlaceVerbs(ReadVerbs):
         assert change.done is not None
         first = next(iter(infos.values())).project
         paths = [info.path for info in infos.values() if info.project == first]
-        return Deleted(first, paths, len(infos), change.done.number, _lost(change.done))
+        lost = sum(not each.kept for each in change.done.files)
+        return Deleted(first, paths, len(infos), change.done.number, lost)
 
     @verb
     def delete_folder(self, project: str, folder: str) -> Deleted:
@@ -166,7 +166,8 @@ class PlaceVerbs(ReadVerbs):
                 raise InvalidInput(f'Folder "{source}" holds no notes; files that are no notes are not deleted.')
             change.about = (store.name, f"{source}/")
         assert change.done is not None
-        return Deleted(store.name, paths, len(paths), change.done.number, _lost(change.done))
+        lost = sum(not each.kept for each in change.done.files)
+        return Deleted(store.name, paths, len(paths), change.done.number, lost)
 
     def _notes_below(self, project: str, folder: str) -> tuple[list[NoteInfo], set[str]]:
         """The notes of a folder the caller sees, and the paths of those they do not see. Raises Locked."""
@@ -216,10 +217,6 @@ class PlaceVerbs(ReadVerbs):
         """A note may only go where it would be one."""
         if not self.engine.store(project).is_note(path):
             raise InvalidInput(f'"{path}" cannot hold a note: no part of it may be node_modules or begin with a dot.')
-
-
-def _lost(change: Change) -> int:
-    return sum(not each.kept for each in change.files)
 
 
 def _emptied(root: str, folder: str, removed: set[str]) -> list[str]:

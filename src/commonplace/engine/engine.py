@@ -363,9 +363,8 @@ class Engine:
                 with self.home.writing():
                     if self.guard.batch is None:
                         inside = f"{self.layout.root}/"  # other homes may use the folders outside it too
-                        roots = [each.root for each in self.stores.values() if not each.holds_entities]
-                        outside = [root for root in roots if not root.startswith(inside)]
-                        if outside:
+                        stores = [each for each in self.stores.values() if not each.holds_entities]
+                        if outside := [each.root for each in stores if not each.root.startswith(inside)]:
                             self._folders.enter_context(lock_folders(outside))
                         if self.index.close_stand_in():  # it could not be written while others had the lock
                             self.freshness.is_current = False

@@ -98,48 +98,40 @@ class HistoryVerbs(NoteVerbs):
         return self.sees(each.scope) and (not self.engine.only or each.project in self.engine.stores)
 
     def locate(self, ref: str) -> Location:
-        """The place of `project/path` or an absolute path, also of a note that is gone, or of an id the index or the
-        history knows."""
-        place = self._find_location(ref)
-        if place is not None:
-            return place
-        try:
-            info = self.memory_id(ref)
-        except (NotFound, Ambiguous):
-            if len(ref) >= 4:
-                for change in self.engine.home.history.changes():
-                    for each in change.files:
-                        named = each.project in MEMORY_PROJECTS and each.path.endswith(f"-{ref[:8]}.md")
-                        if named and self.may_see(each):
-                            return each.project, each.path, each.root
-            info = self.find(ref)
-        return info.project, info.path, root_of(self.engine, info.project)
-
-    def _find_location(self, ref: str) -> Location | None:
-        """The place of `project/path`, or of the absolute path of a file the history knows; None for anything else. One
-        this home has is taken first, then the one the history has in a folder elsewhere. Raises Ambiguous when it has
-        several, OutsideError."""
+        """The place of `project/path` or the absolute path of a file, also of one that is gone, or of an id the index
+        or the history knows. One this home has is taken first, then the one the history has in a folder elsewhere.
+        Raises Ambiguous when it has several, NotFound, OutsideError."""
         engine = self.engine
         project, _, path = ref.partition("/")
         name = next((each for each in engine.stores if each.lower() == project.lower()), None) if path else None
-        if name is None and (not path or project in (".", "..")):
-            return None
-        wanted = path_guard.clean(path, name or project, hidden=True) if not ref.startswith("/") else ref
-        own = (name, wanted, root_of(engine, name)) if name else None
-        if own is not None and os.path.lexists(os.path.join(engine.store(own[0]).root, wanted)):
-            return own
-        found: dict[Location, None] = {}
-        touched = (each for change in engine.home.history.changes() for each in change.files)
-        for each in (each for each in touched if self.may_see(each)):
-            for at in filter(None, (each.path, each.to)):
-                if own == (each.project, at, each.root):
-                    return own
-                is_it = (each.project.lower(), at) == (project.lower(), wanted)
-                if each.root and (is_it or os.path.join(each.root, at) == ref):
-                    found[each.project, at, each.root] = None
-        if len(found) > 1:
-            raise Ambiguous(ref, [os.path.join(root, at) for _, at, root in found])
-        return next(iter(found), own)
+        if name is not None or (path and project not in (".", "..")):
+            wanted = path_guard.clean(path, name or project, hidden=True) if not ref.startswith("/") else ref
+            own = (name, wanted, root_of(engine, name)) if name else None
+            if own is not None and os.path.lexists(os.path.join(engine.store(own[0]).root, wanted)):
+                return own
+            found: dict[Location, None] = {}
+            touched = (each for change in engine.home.history.changes() for each in change.files)
+            for each in (each for each in touched if self.may_see(each)):
+                for at in filter(None, (each.path, each.to)):
+                    if own == (each.project, at, each.root):
+                        return own
+                    is_it = (each.project.lower(), at) == (project.lower(), wanted)
+                    if each.root and (is_it or os.path.join(each.root, at) == ref):
+                        found[each.project, at, each.root] = None
+            if len(found) > 1:
+                raise Ambiguous(ref, [os.path.join(root, at) for _, at, root in found])
+            if place := next(iter(found), own):
+                return place
+        try:
+            info = self.memory_id(ref)
+        except (NotFound, Ambiguous):
+            for change in engine.home.history.changes() if len(ref) >= 4 else ():
+                for each in change.files:
+                    named = each.project in MEMORY_PROJECTS and each.path.endswith(f"-{ref[:8]}.md")
+                    if named and self.may_see(each):
+                        return each.project, each.path, each.root
+            info = self.find(ref)
+        return info.project, info.path, root_of(engine, info.project)
 
     def last_change(self, besides: str) -> datetime | None:
         """When something last changed by anything but the face `besides`, as far as the history goes back; None: never.

@@ -178,7 +178,8 @@ class JsonEntries(Entries):
             totals.entries += len(active)
             totals.size += content.size
             names |= {namespace_of(row, stem) for row in content.rows}
-            times += [_moment(row.get("created_at")) or _changed(content) for row in active]
+            changed = datetime.fromtimestamp(content.changed, UTC)
+            times += [_moment(row.get("created_at")) or changed for row in active]
         totals.namespaces = len(names)
         if times:
             totals.oldest, totals.newest = min(times), max(times)
@@ -258,7 +259,7 @@ class JsonEntries(Entries):
 
 def entry_of(row: Row, stem: str, content: Content) -> Entry:
     """A row of the file `stem` as an entry without an id."""
-    created = _moment(row.get("created_at")) or _changed(content)
+    created = _moment(row.get("created_at")) or datetime.fromtimestamp(content.changed, UTC)
     accessed = _moment(row.get("accessed_at")) or created
     expires, recalls = _moment(row.get("expires_at")), _number(row.get("access_count"))
     return Entry(
@@ -303,7 +304,3 @@ def _moment(value: Any) -> datetime | None:
     except (ValueError, OverflowError, OSError):
         pass  # a time beyond all years
     return None
-
-
-def _changed(content: Content) -> datetime:
-    return datetime.fromtimestamp(content.changed, UTC)

@@ -110,9 +110,7 @@ class HomeSession:
         `about` is the (project, path) the journal lists it under [that of the first step]. With `fresh` the index
         shows the disk before. Raises Conflict, Exists, StorageError; then nothing changed.
         """
-        if fresh:
-            self.engine.catch_up()
-        with self.engine.writing():
+        with self.exclusive() if fresh else self.engine.writing():
             if fresh:
                 self.engine.fresh()
             transaction = Transaction(self, verb, about)

@@ -99,8 +99,17 @@ class PlaceVerbs(ReadVerbs):
             change.about = (store.name, f"{source}/")
             if self._kind(store.name, target) == "missing" and not follow and not foreign:
                 change.move(store.name, source, target)
-            else:
-                self._move_own(change, store.name, source, target, follow, foreign)
+            else:  # file by file: what the caller does not see stays
+                for place, _, files in sorted(os.walk(os.path.join(store.root, source))):
+                    here = os.path.relpath(place, store.root)
+                    for path in (f"{here}/{name}" for name in sorted(files)):
+                        if path not in foreign:
+                            to = target + path[len(source) :]
+                            if store.place(to).kind != "missing":
+                                raise Unusable(to)
+                            self._move_file(change, store.name, path, to, store.read(path), follow)
+                for each in _emptied(store.root, source, {step.path for step in change.steps}):
+                    change.add("rmdir", store.name, each)
         moved = {info.row for info in self.index.notes.below(store.name, target) if self.sees(info.scope)}
         return Moved(store.name, source, target, len(infos), self._broken(linking, moved))
 
@@ -195,23 +204,6 @@ class PlaceVerbs(ReadVerbs):
         edited = SetKeys({"permalink": links.permalink_for(project, to)}).apply(text)
         change.put(project, to, edited.text.encode("utf-8", "surrogateescape"), **more)
         change.remove(project, path, file, **more)
-
-    def _move_own(
-        self, change: Transaction, project: str, source: str, target: str, follow: bool, foreign: set[str]
-    ) -> None:
-        """Move what the caller sees of a folder file by file: what it does not see (`foreign`) stays."""
-        store = self.engine.folder(project)
-        for place, _, files in sorted(os.walk(os.path.join(store.root, source))):
-            here = os.path.relpath(place, store.root)
-            for name in sorted(files):
-                if (path := f"{here}/{name}") not in foreign:
-                    to = target + path[len(source) :]
-                    if store.place(to).kind != "missing":
-                        raise Unusable(to)
-                    self._move_file(change, project, path, to, store.read(path), follow)
-        moved = {step.path for step in change.steps}
-        for each in _emptied(store.root, source, moved):
-            change.add("rmdir", project, each)
 
     def _check_place(self, project: str, path: str) -> None:
         """A note may only go where it would be one."""

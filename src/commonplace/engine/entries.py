@@ -346,16 +346,17 @@ class NoteEntries(Entries):
 
     def _claims(self, namespace: str, key: str) -> Iterator[_EntryFile]:
         """The files that hold the entry and that the caller sees: at its own place first, then by the index."""
-
-        def paths() -> Iterator[str]:
-            yield usual
-            self.engine.fresh()
-            yield from (path for path in self.engine.index.entries.paths_with(key) if path != usual)
-
         usual = next(notes.places(namespace, key))
-        for found in filter(None, (self._read(path, namespace) for path in paths())):
-            if (found.entry.namespace, found.entry.key) == (namespace, key) and self._session.sees(found.scope):
+        if (found := self._read(usual, namespace)) and self._is_claim(found, namespace, key):
+            yield found
+        self.engine.fresh()
+        for path in self.engine.index.entries.paths_with(key):
+            found = self._read(path, namespace) if path != usual else None
+            if found and self._is_claim(found, namespace, key):
                 yield found
+
+    def _is_claim(self, found: _EntryFile, namespace: str, key: str) -> bool:
+        return (found.entry.namespace, found.entry.key) == (namespace, key) and self._session.sees(found.scope)
 
     def _read(self, path: str, namespace: str) -> _EntryFile | None:
         """The entry in the file at `path`, None when there is none. Raises Unreadable."""

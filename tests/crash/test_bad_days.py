@@ -20,6 +20,13 @@ from crash.mortal import COUNTED, ENVIRONMENT, SCRIPTS
 from crash.test_kill import SECONDS, fresh, next_process, states, tree
 
 
+@pytest.fixture
+def vault(tmp_path):
+    folder = tmp_path / "vault"
+    folder.mkdir()
+    return folder
+
+
 class Refusal:
     """Lets the n-th durable operation fail as a full disk does; 0 = none."""
 
@@ -133,9 +140,7 @@ def test_the_index_may_be_deleted_or_damaged_between_any_two_calls(tmp_path):
 
 
 @pytest.mark.promise("issue-odd-files", "001-17.17")
-def test_odd_files_are_answered_or_left_alone(tmp_path):
-    vault = tmp_path / "vault"
-    vault.mkdir()
+def test_odd_files_are_answered_or_left_alone(tmp_path, vault):
     odd = {
         "not-utf8.md": b"caf\xe9 au lait\n",
         "broken.md": b"---\ntitle: [unclosed\n---\nthe broken body\n",
@@ -174,9 +179,7 @@ def test_odd_files_are_answered_or_left_alone(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.promise("issue-big-files")
-def test_a_note_of_fifty_megabytes_and_one_of_a_hundred_thousand_lines(tmp_path):
-    vault = tmp_path / "vault"
-    vault.mkdir()
+def test_a_note_of_fifty_megabytes_and_one_of_a_hundred_thousand_lines(tmp_path, vault):
     (vault / "big.md").write_text("word " * 10_000_000 + "needleattheend\n")
     (vault / "lines.md").write_text("".join(f"- [n] line number {n} #t\n" for n in range(100_000)))
     with open_memory(tmp_path / "home", projects={"big": vault}) as memory:
@@ -189,9 +192,7 @@ def test_a_note_of_fifty_megabytes_and_one_of_a_hundred_thousand_lines(tmp_path)
 
 
 @pytest.mark.promise("issue-read-only")
-def test_a_read_only_project_is_read_and_searched_and_refuses_edits(tmp_path):
-    vault = tmp_path / "vault"
-    vault.mkdir()
+def test_a_read_only_project_is_read_and_searched_and_refuses_edits(tmp_path, vault):
     (vault / "a.md").write_text("- [fact] readable\n")
     vault.chmod(0o555)
     try:
@@ -207,9 +208,7 @@ def test_a_read_only_project_is_read_and_searched_and_refuses_edits(tmp_path):
 
 
 @pytest.mark.promise("issue-vanished-folder", "000b-12.8")
-def test_a_project_whose_folder_vanished_keeps_its_notes_and_says_so(tmp_path):
-    vault = tmp_path / "vault"
-    vault.mkdir()
+def test_a_project_whose_folder_vanished_keeps_its_notes_and_says_so(tmp_path, vault):
     (vault / "a.md").write_text("- [fact] precious\n")
     with open_memory(tmp_path / "home", projects={"v": vault}) as memory:
         assert memory.search("precious").total == 1

@@ -28,9 +28,6 @@ from crash.test_bad_days import Refusal
 from crash.test_kill import KILLS, SECONDS, next_process
 from serve.daemon_process import Client, DaemonProcess
 
-NEW = {
-    f"n{each}": ("write_note", {"title": f"N {each}", "content": f"text {each}", "directory": ""}) for each in "abcdef"
-}
 MADE = {
     "new": {"notes/New.md": "new new"},
     "overwritten": {"notes/Old.md": "after after"},
@@ -123,26 +120,10 @@ def test_a_server_killed_again_and_again_under_many_clients_of_its_socket_loses_
 
 @pytest.mark.promise("issue-batches")
 @pytest.mark.parametrize("watch", [True, False])
-def test_writers_that_wait_share_one_wait_for_the_folder_and_one_for_the_journal(tmp_path, monkeypatch, watch):
+def test_a_batch_waits_once_for_each_file_of_the_home_and_no_step_comes_before_what_it_needs(
+    tmp_path, monkeypatch, watch
+):
     with open_memory(prepared(tmp_path / "home"), watch=watch) as memory:
-        memory.sync()
-        folders, journals, files = [], [], []
-        fsync, fdatasync = os.fsync, os.fdatasync
-
-        def synced(fd: int) -> None:
-            (folders if stat.S_ISDIR(os.fstat(fd).st_mode) else files).append(fd)
-            fsync(fd)
-
-        monkeypatch.setattr("commonplace.engine.guard._SECONDS", SECONDS)  # one batch, however slow the machine
-        monkeypatch.setattr(os, "fsync", synced)
-        monkeypatch.setattr(os, "fdatasync", lambda fd: (journals.append(fd), fdatasync(fd)))
-        succeed_at_once(memory, NEW)
-        assert (len(files), len(folders), len(journals)) == (6, 1, 1)
-
-
-@pytest.mark.promise("issue-batches")
-def test_each_step_of_a_batch_reaches_the_disk_only_after_what_it_needs(tmp_path, monkeypatch):
-    with open_memory(prepared(tmp_path / "home")) as memory:
         memory.sync()
         layout, done = memory.engine.layout, []
         names = {os.stat(path).st_ino: path.name for path in (layout.journal, layout.redo, layout.objects)}
@@ -159,7 +140,7 @@ def test_each_step_of_a_batch_reaches_the_disk_only_after_what_it_needs(tmp_path
 
             return noting
 
-        monkeypatch.setattr("commonplace.engine.guard._SECONDS", SECONDS)
+        monkeypatch.setattr("commonplace.engine.guard._SECONDS", SECONDS)  # one batch, however slow the machine
         for name, word in {"rename": "rename", "fsync": "sync", "fdatasync": "sync", "pwrite": "write"}.items():
             monkeypatch.setattr(os, name, noted(getattr(os, name), word))
         with at_once(memory, CALLS) as replies:

@@ -162,16 +162,18 @@ def test_a_date_of_change_beyond_the_calendar_disturbs_nobody(memory):
     assert paths(memory) == ["far.md", "good.md"]
 
 
-@pytest.mark.parametrize("header", ["a: " + "[" * 5000, "a: " + "9" * 5000, "date: 2024-13-45",
-                                    "created_at: 99999-01-01", "a: &a [*a]", "? [1, 2]\n: x",
-                                    "a: !!python/object:os.system x", "a: 1e999", "tags: {a: {b: c}}",
-                                    "links: 5", "merged: 5", "scope: [1]", "a: !!binary x"])  # fmt: skip
 @pytest.mark.parametrize("project", ["notes", "categories", "memories"])
-def test_a_hand_made_header_disturbs_neither_calls_nor_the_doctor(memory, header, project):
+def test_a_hand_made_header_disturbs_neither_calls_nor_the_doctor(memory, project):
     note(memory, "good", "text")
     folder = memory.home / project / "inbox"
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "odd.md").write_text(f"---\nid: 0b0e0e0e-0000-4000-8000-000000000000\n{header}\n---\nodd text\n")
+    for number, header in enumerate([
+        "a: " + "[" * 5000, "a: " + "9" * 5000, "date: 2024-13-45", "created_at: 99999-01-01", "a: &a [*a]",
+        "? [1, 2]\n: x", "a: !!python/object:os.system x", "a: 1e999", "tags: {a: {b: c}}", "links: 5", "merged: 5",
+        "scope: [1]", "a: !!binary x",
+    ]):  # fmt: skip
+        id = f"0b0e0e0e-0000-4000-8000-{number:012}"
+        (folder / f"odd {number}.md").write_text(f"---\nid: {id}\n{header}\n---\nodd text\n")
     assert memory.search("text").total >= 1
     assert "good.md" in paths(memory)
     doctor.examine(memory)
@@ -238,15 +240,6 @@ def test_settings_of_this_process_outlive_a_change_of_the_projects(tmp_path):
         assert "vault" in memory.settings.projects
 
 
-def test_closing_twice_is_harmless(tmp_path):
-    memory = open_memory(tmp_path / "home")
-    memory.sync()
-    memory.close()
-    with open(tmp_path / "file", "w") as file:
-        memory.close()
-        file.write("still open")
-
-
 @LINUX
 def test_opening_and_closing_leaves_no_open_files(tmp_path):
     def opened() -> int:
@@ -274,9 +267,13 @@ def test_what_bars_an_undo_is_named_when_a_folder_above_was_moved(memory):
     assert [each.number for each in memory.log("notes/g/a.md")] == [3]
 
 
-def test_after_closing_every_call_says_so(tmp_path):
+def test_after_closing_every_call_says_so_and_closing_again_is_harmless(tmp_path):
     memory = open_memory(tmp_path / "home")
+    memory.sync()
     memory.close()
+    with open(tmp_path / "file", "w") as file:
+        memory.close()
+        file.write("still open")
     for call in (memory.sync, lambda: memory.search("x"), lambda: memory.write(Draft("x"))):
         with pytest.raises(errors.StorageError, match="closed"):
             call()

@@ -76,14 +76,6 @@ def test_a_graph_file_in_use_is_guarded_too(tmp_path: Path) -> None:
     assert KEY not in file.read_text()
 
 
-@pytest.mark.parametrize("face", ["python", "cli"])
-def test_the_owner_is_warned_and_written(tmp_path: Path, face: str) -> None:
-    with opened(tmp_path, face=face) as memory:
-        note = memory.write(Draft(KEY, "categories"))
-        assert note.content == KEY
-        assert [each for each in memory.notices if "aws-access-key" in each and KEY not in each]
-
-
 def test_tools_called_for_nobody_in_particular_are_an_agents(tmp_path: Path) -> None:
     with opened(tmp_path, face="mcp") as memory, pytest.raises(errors.SecretRefused):
         memory.write(Draft(KEY))
@@ -101,17 +93,22 @@ def test_redacted_text_is_nowhere_in_the_home(tmp_path: Path) -> None:
     assert b"opens-the-door" in on_disk(tmp_path)
 
 
-@pytest.mark.parametrize(("mode", "is_written"), [("allow", True), ("warn", True), ("refuse", False)])
-def test_the_owner_decides_for_agents_and_for_himself(tmp_path: Path, mode: str, is_written: bool) -> None:
-    for agent, name in (("bob", "secrets"), (None, "own_secrets")):
-        with opened(tmp_path, agent, f"gate:\n  {name}: {mode}\n") as memory:
+@pytest.mark.parametrize(("mode", "is_written"), [("allow", True), ("warn", True), ("refuse", False), ("", True)])
+def test_the_owner_decides_for_agents_and_for_himself_who_is_warned_and_written(
+    tmp_path: Path, mode: str, is_written: bool
+) -> None:
+    for agent, name, face in (("bob", "secrets", "mcp"), (None, "own_secrets", "python"), (None, "own_secrets", "cli")):
+        if not mode and agent:
+            continue
+        with opened(tmp_path, agent, f"gate:\n  {name}: {mode}\n" if mode else "", face=face) as memory:
             before = memory.list()[1]
             try:
                 memory.write(Draft(KEY, "categories"))
             except errors.SecretRefused:
                 pass
             assert (memory.list()[1] > before) == is_written
-            assert bool(memory.notices) == (mode == "warn")
+            assert bool(memory.notices) == (mode in ("warn", ""))
+            assert all("aws-access-key" in each and KEY not in each for each in memory.notices)
 
 
 def test_what_was_there_already_does_not_count(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 
 import pytest
@@ -29,36 +28,6 @@ def test_tags_and_links_added_later_stand_where_a_new_memory_has_them(memory):
     assert keys(note) == list(MEMORY_KEYS)
     assert note.tags == ("home", "work")
     assert note.links == (two.id,)
-
-
-def test_an_edit_of_the_content_brings_hash_version_and_time_up_to_date(memory):
-    note = write(memory, "one")
-    changed = memory.edit(note.id, Append("more")).note
-    assert changed.version == 2
-    assert changed.header["content_hash"] == hashlib.sha256(changed.content.encode()).hexdigest()
-    assert changed.updated > note.updated
-    assert changed.id == note.id
-
-
-def test_deleting_a_memory_takes_its_id_out_of_the_links_of_others_and_undo_brings_both_back(memory):
-    one, two = write(memory, "one"), write(memory, "two")
-    memory.link(one, two)
-    memory.delete(two.id)
-    assert memory.read(one.id).links == ()
-    memory.undo()
-    assert memory.read(one.id).links == (two.id,)
-    assert memory.read(two.id).links == (one.id,)
-
-
-def test_a_batch_is_written_as_a_whole_or_not_at_all(memory):
-    drafts = [Draft("a", title="A"), Draft("b", title="B"), Draft("c", title="C", scope="bad")]
-    with pytest.raises(errors.InvalidInput):
-        memory.write_many(drafts)
-    assert memory.list()[1] == 0
-    assert len(memory.write_many(drafts[:2])) == 2
-    assert len(memory.log(limit=0)) == 1
-    memory.undo()
-    assert memory.list()[1] == 0
 
 
 def test_two_notes_of_one_batch_cannot_take_one_place(memory):
@@ -93,15 +62,6 @@ def test_what_is_undone_again_after_a_redo_was_undone_already(memory):
         memory.undo(1)
     memory.undo(4)
     assert memory.read("N").body == "one\n"
-
-
-def test_what_was_edited_outside_is_not_undone_over(memory):
-    note = memory.write(Draft("one", title="N"))
-    memory.edit("N", Append("two"))
-    (memory.home / "notes" / note.path).write_text("by hand\n")
-    with pytest.raises(errors.CannotUndo, match="outside commonplace"):
-        memory.undo()
-    assert memory.read("N").text == "by hand\n"
 
 
 def test_a_relation_between_notes_is_a_line_under_relations(memory):

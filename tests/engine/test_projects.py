@@ -37,39 +37,6 @@ def test_a_project_for_one_process_is_not_forgotten_because_of_others(tmp_path, 
             other.find("a")
 
 
-def test_a_project_added_or_removed_by_another_process_is_taken_up(tmp_path, vault):
-    with open_memory(tmp_path / "home") as one, open_memory(tmp_path / "home") as two:
-        assert one.search("heronword").total == 0
-        two.add_project("Vault", str(vault))
-        assert one.search("heronword").total == 1
-        assert [project.name for project in one.projects][-1] == "Vault"
-        two.remove_project("vault")
-        assert one.search("heronword").total == 0
-        assert (vault / "a.md").read_text() == "- [fact] heronword\n"
-
-
-def test_a_configuration_broken_by_hand_leaves_the_projects_as_they_were(tmp_path, vault):
-    with open_memory(tmp_path / "home") as memory:
-        memory.add_project("vault", str(vault))
-        (tmp_path / "home" / "config.yaml").write_text("projects: [broken\n")
-        assert memory.search("heronword").total == 1
-
-
-def test_adding_a_project_keeps_the_configurations_other_lines(tmp_path, vault):
-    config = tmp_path / "home" / "config.yaml"
-    config.parent.mkdir()
-    text = "# mine\nmemory_tool:\n  instructions:   # what I want\n    - 'Be brief.'\n\nhistory:\n  days: 30\n"
-    config.write_text(text)
-    with open_memory(tmp_path / "home") as memory:
-        memory.add_project("vault", str(vault), default=True)
-        assert memory.default_project == "vault"
-        assert all(line in config.read_text().splitlines() for line in text.splitlines())
-        memory.remove_project("vault")
-        assert memory.default_project == "notes"
-    for line in text.splitlines():
-        assert line in config.read_text().splitlines()
-
-
 def test_a_folder_in_around_or_like_another_project_or_the_home_is_refused(tmp_path, vault):
     with open_memory(tmp_path / "home") as memory:
         memory.add_project("vault", str(vault))

@@ -51,31 +51,16 @@ def test_the_channel_says_who_wrote_a_note_whatever_its_header_says(home):
     assert "Desk" not in (home.home / "notes" / "By agent.md").read_text()
 
 
-def _edit(home, ref):
-    agent(home).edit(ref, Append("more"))
-
-
-def _tag(home, ref):
-    agent(home).tag(ref, ["x"])
-
-
-def _move(home, ref):
-    agent(home).move(ref, "elsewhere/")
-
-
-def _overwrite(home, ref):
-    agent(home).store(Draft("new", title="N"), overwrite=True)
-
-
 @pytest.mark.promise("trust-provenance")
 @pytest.mark.parametrize(
     ("change", "who", "trust"),
-    [(_edit, "agent:bob", "agent"), (_tag, "owner", "owner"), (_move, "owner", "owner"),
-     (_overwrite, "agent:bob", "agent")],
+    [(lambda bob: bob.edit("N", Append("more")), "agent:bob", "agent"),
+     (lambda bob: bob.store(Draft("new", title="N"), overwrite=True), "agent:bob", "agent"),
+     (lambda bob: bob.tag("N", ["x"]), "owner", "owner"), (lambda bob: bob.move("N", "elsewhere/"), "owner", "owner")],
 )  # fmt: skip
 def test_what_an_agent_adds_lowers_the_trust_and_what_leaves_the_text_does_not(home, change, who, trust):
     home.write(Draft("text", title="N"))
-    change(home, "N")
+    change(agent(home))
     assert origin(home, "N")[:2] == (who, trust)
     home.undo()
     assert origin(home, "N")[:2] == ("owner", "owner")

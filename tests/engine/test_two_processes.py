@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from commonplace import Draft, open_memory
+from commonplace import Draft, Memory, open_memory
 from commonplace.engine.upkeep import Upkeep
 from commonplace.errors import NotFound
 from commonplace.index import search as searching
@@ -17,59 +17,63 @@ from commonplace.note.edit import Append
 pytestmark = pytest.mark.promise("001-17.7")
 
 
+@pytest.fixture
+def both(tmp_path: Path) -> Iterator[tuple[Memory, Memory]]:
+    """One home, opened twice."""
+    with open_memory(tmp_path / "home", watch=False) as memory, open_memory(tmp_path / "home", watch=False) as other:
+        yield memory, other
+
+
 @pytest.mark.parametrize("verb", ["search", "context_for"])
 def test_a_note_that_another_process_removes_in_the_middle_of_a_search_disturbs_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str
+    both: tuple[Memory, Memory], monkeypatch: pytest.MonkeyPatch, verb: str
 ) -> None:
-    home = tmp_path / "home"
-    with open_memory(home, watch=False) as memory, open_memory(home, watch=False) as other:
-        for number in range(3):
-            memory.write(Draft(f"green tea, cup {number}", project="notes", title=f"Cup {number}"))
-        other.sync()
-        real, asked = searching.infos, []
+    memory, other = both
+    for number in range(3):
+        memory.write(Draft(f"green tea, cup {number}", project="notes", title=f"Cup {number}"))
+    other.sync()
+    real, asked = searching.infos, []
 
-        def interrupted(*arguments: Any) -> Any:
-            if not asked:
-                asked.append(other.delete("notes/cup-1"))
-            return real(*arguments)
+    def interrupted(*arguments: Any) -> Any:
+        if not asked:
+            asked.append(other.delete("notes/cup-1"))
+        return real(*arguments)
 
-        monkeypatch.setattr(searching, "infos", interrupted)
-        found = memory.search("tea") if verb == "search" else memory.context_for("green tea")
-        assert asked
-        assert found if verb == "context_for" else found.total == 3
-        monkeypatch.undo()
-        assert memory.search("tea").total == 2
+    monkeypatch.setattr(searching, "infos", interrupted)
+    found = memory.search("tea") if verb == "search" else memory.context_for("green tea")
+    assert asked
+    assert found if verb == "context_for" else found.total == 3
+    monkeypatch.undo()
+    assert memory.search("tea").total == 2
 
 
 @pytest.mark.parametrize("verb", ["read", "tag", "link", "link_to", "unlink", "delete", "edit"])
 def test_a_memory_that_another_process_moves_to_its_category_is_still_found_by_who_holds_it(
-    tmp_path: Path, verb: str
+    both: tuple[Memory, Memory], verb: str
 ) -> None:
-    home = tmp_path / "home"
-    with open_memory(home, watch=False) as memory, open_memory(home, watch=False) as other:
-        one, two = (memory.write(Draft(text, project="categories")).id for text in ("green tea", "black tea"))
-        held, second = memory.memory_id(one), memory.memory_id(two)
-        Upkeep(other).change(other.memory_id(one), {"phase": "organized"}, "upgrade", category="skills")
-        do: dict[str, Callable[[], Any]] = {
-            "read": lambda: memory.read(held).category == "skills",
-            "tag": lambda: list(memory.tag(held, ["hot"]).tags) == ["hot"],
-            "link": lambda: memory.link(held, second),
-            "link_to": lambda: memory.link(second, held),
-            "unlink": lambda: not memory.unlink(held, second),
-            "delete": lambda: memory.delete(held).paths[0].startswith("skills/"),
-            "edit": lambda: memory.edit(held, Append("with milk")),
-        }
-        assert do[verb]()
+    memory, other = both
+    one, two = (memory.write(Draft(text, project="categories")).id for text in ("green tea", "black tea"))
+    held, second = memory.memory_id(one), memory.memory_id(two)
+    Upkeep(other).change(other.memory_id(one), {"phase": "organized"}, "upgrade", category="skills")
+    do: dict[str, Callable[[], Any]] = {
+        "read": lambda: memory.read(held).category == "skills",
+        "tag": lambda: list(memory.tag(held, ["hot"]).tags) == ["hot"],
+        "link": lambda: memory.link(held, second),
+        "link_to": lambda: memory.link(second, held),
+        "unlink": lambda: not memory.unlink(held, second),
+        "delete": lambda: memory.delete(held).paths[0].startswith("skills/"),
+        "edit": lambda: memory.edit(held, Append("with milk")),
+    }
+    assert do[verb]()
 
 
-def test_a_held_memory_that_is_gone_is_named_by_its_id(tmp_path: Path) -> None:
-    home = tmp_path / "home"
-    with open_memory(home, watch=False) as memory, open_memory(home, watch=False) as other:
-        held = memory.memory_id(memory.write(Draft("green tea", project="categories")).id)
-        other.delete(held.id)
-        with pytest.raises(NotFound) as gone:
-            memory.tag(held, ["hot"])
-        assert gone.value.identifier == held.id
+def test_a_held_memory_that_is_gone_is_named_by_its_id(both: tuple[Memory, Memory]) -> None:
+    memory, other = both
+    held = memory.memory_id(memory.write(Draft("green tea", project="categories")).id)
+    other.delete(held.id)
+    with pytest.raises(NotFound) as gone:
+        memory.tag(held, ["hot"])
+    assert gone.value.identifier == held.id
 
 
 def test_what_another_program_writes_between_the_first_look_at_the_disk_and_the_lock_counts(

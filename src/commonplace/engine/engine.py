@@ -9,9 +9,8 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from datetime import datetime, timedelta
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
@@ -211,36 +210,30 @@ class Engine:
         """
         from commonplace.index.sync import Result
 
+        result = Result()
         if self.freshness.is_current and not (whole and self.freshness.late):
-            return Result()
+            return result
         is_kept = not self._is_writing or self.home.staged is not None  # else others wrote until the lock was held
         if is_kept and not whole and self.settings.url is None and self.freshness.has_seen(self.guard.asked):
             self.freshness.retire_expired()
-            self.freshness.is_current = self._depth > 0
-            if not self._depth:
-                self.index.unpin()
-            return Result()
-        try:
-            if self._is_writing:
-                result = self.freshness.update(progress, is_locked=True, whole=whole)
-            else:
-                with waits_at_most(_READ_WAITS):
-                    result = self.freshness.update(progress, whole=whole)
-        except (StorageError, OSError, sqlite3.OperationalError) as error:
-            if self._is_writing or (isinstance(error, sqlite3.Error) and self.index.is_corrupt(error)):
-                raise
-            if self.index.copy_to_memory():
-                result = self.freshness.update(progress)
-            else:
-                why = self.index.explain(error) if isinstance(error, sqlite3.Error) else str(error)
-                self.freshness.behind = (
-                    f"The last changes on disk may be missing here: the index could not follow ({why})."
-                )
-                result = Result()
-        finally:
-            self.writers = None  # what it has read of the journal is worth its memory for one look at the disk
-        if self.home.erased():
-            self._drop_derived()
+        else:
+            try:
+                with nullcontext() if self._is_writing else waits_at_most(_READ_WAITS):
+                    result = self.freshness.update(progress, is_locked=self._is_writing, whole=whole)
+            except (StorageError, OSError, sqlite3.OperationalError) as error:
+                if self._is_writing or (isinstance(error, sqlite3.Error) and self.index.is_corrupt(error)):
+                    raise
+                if self.index.copy_to_memory():
+                    result = self.freshness.update(progress)
+                else:
+                    why = self.index.explain(error) if isinstance(error, sqlite3.Error) else str(error)
+                    self.freshness.behind = (
+                        f"The last changes on disk may be missing here: the index could not follow ({why})."
+                    )
+            finally:
+                self.writers = None  # what it has read of the journal is worth its memory for one look at the disk
+            if self.home.erased():
+                self.freshness.drop_derived()
         if self._depth:
             self.freshness.is_current = True
         else:
@@ -262,19 +255,6 @@ class Engine:
                     self.writers = None
             except (CommonplaceError, OSError, sqlite3.Error):
                 continue  # a call is at work for long, or the next one says what is wrong
-
-    def _drop_derived(self) -> None:
-        """What was derived from notes that were erased elsewhere goes; it is made anew."""
-        layout = self.layout
-        with self.home.lock:
-            for path in layout.indexes():
-                if path != self.index.path:
-                    Index(path, self.home.lock).rebuild()
-            self.index.scrub()
-            lists = [layout.overview, *layout.pending_lists()]
-            for path in (*lists, *layout.sessions.glob("*"), *layout.vectors.glob("*")):
-                path.unlink(missing_ok=True)
-            layout.erased.unlink(missing_ok=True)
 
     def catch_up(self) -> None:
         """Before the lock is taken: the first look at the disk may find much, and is done in batches without it."""
@@ -364,30 +344,9 @@ class Engine:
 
     def count_pending_reads(self, infos: Iterable[NoteInfo]) -> None:
         """Add the reads still in the access log to the counts shown."""
-        counts: Counter[str] = self.access.counts()
-        if counts:
-            for info in infos:
-                info.access_count += counts.get(info.id, 0)
-
-    def enter(self) -> bool:
-        """Begin a verb, the guard held. Returns whether no other verb called it. Raises StorageError once closed."""
-        self._check_open()
-        if not self._depth and not self._is_writing:
-            self._follow()
-        self._depth += 1
-        return self._depth == 1
-
-    def _follow(self) -> None:
-        """Before a call: take up what changed elsewhere, in a database and in the configuration."""
-        self.freshness.elsewhere = self.home.follow()
-        self.reload_config()
-
-    def leave(self) -> None:
-        """End a verb."""
-        self._depth -= 1
-        if not self._depth:
-            self.freshness.is_current = False
-            self.index.unpin()
+        counts = self.access.counts()
+        for info in infos if counts else ():
+            info.access_count += counts.get(info.id, 0)
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -404,9 +363,8 @@ class Engine:
                 with self.home.writing():
                     if self.guard.batch is None:
                         inside = f"{self.layout.root}/"  # other homes may use the folders outside it too
-                        roots = [each.root for each in self.stores.values() if not each.holds_entities]
-                        outside = [root for root in roots if not root.startswith(inside)]
-                        if outside:
+                        stores = [each for each in self.stores.values() if not each.holds_entities]
+                        if outside := [each.root for each in stores if not each.root.startswith(inside)]:
                             self._folders.enter_context(lock_folders(outside))
                         if self.index.close_stand_in():  # it could not be written while others had the lock
                             self.freshness.is_current = False
@@ -423,14 +381,6 @@ class Engine:
             if self.index.is_corrupt(error):
                 raise  # the verb makes the index anew and starts again
             raise StorageError("the index", self.index.explain(error)) from None
-
-    def stage(self) -> None:
-        """A change was staged: what it and those after it put into the index is one transaction, until all of them are
-        on disk. Raises sqlite3.Error."""
-        is_first = self.guard.batch is None
-        self.guard.stage()
-        if is_first:
-            self.index.begin()
 
     def _carry_out(self) -> None:
         """Make all that is staged durable and show it in the index. Raises Again when it had to be undone, NotPutBack
@@ -471,7 +421,8 @@ class Engine:
             if not self._is_writing:
                 if self.home.unfinished():
                     self.home.try_to_recover()
-                self._follow()
+                self.freshness.elsewhere = self.home.follow()
+                self.reload_config()
             yield
 
     def purge_history(self) -> int:
@@ -500,7 +451,12 @@ def verb(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, 
     def call(self: Any, *args: P.args, **kwargs: P.kwargs) -> T:
         engine: Engine = self.engine
         with waits_at_most(engine.call_waits), engine.guard:
-            is_outermost, commits = engine.enter(), engine.commits
+            engine._check_open()
+            is_outermost, commits = not engine._depth, engine.commits
+            if is_outermost and not engine._is_writing:  # what changed elsewhere, in a database and the configuration
+                engine.freshness.elsewhere = engine.home.follow()
+                engine.reload_config()
+            engine._depth += 1
             try:
                 if is_outermost and kwargs.get("checksum") is None:
                     return retried(self, *args, **kwargs)
@@ -517,7 +473,10 @@ def verb(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, 
             except OSError as error:
                 raise StorageError("the memory", reason(error)) from None
             finally:
-                engine.leave()
+                engine._depth -= 1
+                if is_outermost:
+                    engine.freshness.is_current = False
+                    engine.index.unpin()
 
     return call
 

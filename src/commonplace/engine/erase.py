@@ -27,7 +27,6 @@ from commonplace.engine.transaction import Location, Transaction, root_of, store
 from commonplace.engine.upkeep import Upkeep
 from commonplace.engine.writing import editable, follow_content, id_list
 from commonplace.errors import CommonplaceError, InvalidInput, Locked, NotFound, StorageError
-from commonplace.index.index import Index
 from commonplace.index.rows import NoteInfo
 from commonplace.note import entry
 from commonplace.note.markdown import default_id
@@ -148,8 +147,12 @@ class Erasure:
         return Erased(names, changes, texts, found.files, found.bytes, tuple(found.remains), tuple(mentions))
 
     def _add_ref(self, plan: Plan, ref: Ref) -> None:
-        """Add what a reference names: a note, a plain file, an entry of a JSON file, or what the history knows."""
-        if isinstance(ref, str) and (row := _ROW.fullmatch(ref)):
+        """Add what a reference names: a note, a plain file, an entry of a JSON file, or what the history knows. Raises
+        Ambiguous, NotFound."""
+        if not isinstance(ref, str):
+            self._add_note(plan, self.memory.find_ref(ref))
+            return
+        if row := _ROW.fullmatch(ref):
             from commonplace.engine.json_entries import JsonEntryFolder
 
             folder, stem, key = row.groups()
@@ -162,29 +165,19 @@ class Erasure:
             plan.rows.append((root, rows[0].namespace, key))
             self._texts.append(f"{key}\n{rows[0].value}".encode())
             return
-        info = self._note_of(ref)
-        if info is not None:
-            self._add_note(plan, info)
-        elif isinstance(ref, str) and not self._add_file(plan, place := self.memory.locate(ref)):
-            self._gone[place] = ref
-
-    def _note_of(self, ref: Ref) -> NoteInfo | None:
-        """The note there is under a reference. Raises Ambiguous."""
-        if not isinstance(ref, str):
-            return self.memory.find_ref(ref)
-        notes, (project, _, path) = self.engine.index.notes, ref.partition("/")
+        project, _, path = ref.partition("/")
         name = next((each for each in self.engine.stores if each.lower() == project.lower()), None)
         namespace, _, key = path.partition("/")
         places = [path, *(entry.places(namespace, key) if name == entry.PROJECT and key else ())]
-        found = [info for each in places if name and (info := notes.get(name, each))]
-        if found:
-            return found[0]
+        info = next((there for each in places if name and (there := self.engine.index.notes.get(name, each))), None)
         for find in (self.memory.memory_id, self.memory.find):
-            try:
-                return find(ref)
-            except NotFound:
-                continue
-        return None
+            if info is None:
+                with suppress(NotFound):
+                    info = find(ref)
+        if info is not None:
+            self._add_note(plan, info)
+        elif not self._add_file(plan, place := self.memory.locate(ref)):
+            self._gone[place] = ref
 
     def _add_note(self, plan: Plan, info: NoteInfo) -> None:
         if info.locked:
@@ -311,9 +304,19 @@ def _remove(memory: HistoryVerbs, plan: Plan) -> None:
     there = [each for each in plan.files if (file := _read(engine, each[:3])) is not None and file.etag == each[3]]
     in_lines = [each for each in there if isinstance(engine.stores.get(each[0]), GraphStore)]
     with engine.access.locked() as log, memory.change(OUR_REMOVAL[0], OUR_REMOVAL[1:], fresh=False) as change:
-        for each in there:
-            if each not in in_lines:
-                _remove_file(memory, change, each[:3], plan.observation)
+        for each in (each for each in there if each not in in_lines):
+            project, path, root, _ = each
+            info = memory.index.notes.get(project, path)
+            if plan.observation is None or info is None:
+                store = store_at(engine, project, root)
+                change.remove(project, path, store.read(path), store=store, kept=False)
+            else:  # only the lines of an observation in it; no text is kept
+                file, text = editable(memory, info)
+                said = memory.parse(project, path, file).observations
+                gone = {one.line for one in said if plan.observation in (one.text, one.content)}
+                left = "\n".join(line for number, line in enumerate(text.split("\n"), 1) if number not in gone)
+                data = follow_content(memory, info, text, left).encode()
+                change.put(project, path, data, old=file, scope=info.scope, kept=False)
         _remove_folders(memory, change)
         reads = ({key: said for key, said in every.items() if key not in keys} for every in (log.counts, log.used))
         if plan.observation is None and log.file.data != (rest := log.lines(*reads)):
@@ -339,22 +342,6 @@ def _remove(memory: HistoryVerbs, plan: Plan) -> None:
             JsonEntryFolder(folder).entries(memory).remove(namespace, key)
     engine.freshness.is_current = False
     engine.fresh(whole=True)
-
-
-def _remove_file(memory: HistoryVerbs, change: Transaction, place: Location, observation: str | None) -> None:
-    """Remove a file, or the lines of an observation in it; no text is kept. Raises NotText."""
-    project, path, root = place
-    info = memory.index.notes.get(project, path)
-    if observation is None or info is None:
-        store = store_at(memory.engine, project, root)
-        change.remove(project, path, store.read(path), store=store, kept=False)
-        return
-    file, text = editable(memory, info)
-    said = memory.parse(project, path, file).observations
-    gone = {each.line for each in said if observation in (each.text, each.content)}
-    left = "\n".join(line for number, line in enumerate(text.split("\n"), 1) if number not in gone)
-    data = follow_content(memory, info, text, left).encode()
-    change.put(project, path, data, old=file, scope=info.scope, kept=False)
 
 
 def _remove_answers(engine: Engine, change: Transaction, plan: Plan) -> None:
@@ -399,9 +386,7 @@ def _clear_derived(memory: HistoryVerbs, plan: Plan) -> None:
     if any(each.encode() in data for each in plan.ids):  # it quotes what it was about; when it was counts on
         row = json.loads(data)
         put_derived(report, json.dumps({"last_dream": row.get("last_dream")}).encode())
-    for path in engine.layout.indexes():
-        if path != engine.index.path:
-            Index(path, engine.home.lock).rebuild()  # its processes make it anew
+    engine.freshness.rebuild_others()
     if engine.layout.vectors.exists():
         from commonplace.engine.embedding import Embedding
 

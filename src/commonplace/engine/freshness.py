@@ -184,7 +184,8 @@ class Freshness:
             self._pending -= sweeps
             self._troubles = {name: texts for name, texts in self._troubles.items() if name in stores}
             for project in set(index.notes.projects()) - stores.keys():
-                self._forget_project(project)
+                with index.write_lock, index.transaction():
+                    index.forget_project(project)
         self.retire_expired()
 
     def shown(self) -> dict[str, str]:
@@ -321,26 +322,21 @@ class Freshness:
         """Apply what of `changes` is still so; False when somebody keeps the lock."""
         from commonplace.index.sync import Result
 
-        still = [one for each in changes for one in self._anew(store, each)]
+        still: list[Difference] = []
+        for each in changes:  # found a while ago
+            old, stamp = each.old, store.stamp(each.path)
+            if old is None or old == each.path:
+                still += self._differs(store, each.path)
+            elif store.stamp(old) is None and stamp and self._index.notes.stamp(store.name, each.path) is None:
+                still.append(each)
+            else:
+                still += self._differs(store, old) + self._differs(store, each.path)
         try:
             with waits_at_most(_LOCK_SECONDS):
                 self._apply(store, still, Result())
         except Busy:
             return False
         return True
-
-    def _anew(self, store: FolderStore, change: Difference) -> list[Difference]:
-        """What `change`, found a while ago, comes to now."""
-        old, stamp = change.old, store.stamp(change.path)
-        if old is None or old == change.path:
-            return self._differs(store, change.path)
-        if store.stamp(old) is None and stamp is not None and self._index.notes.stamp(store.name, change.path) is None:
-            return [change]
-        return self._differs(store, old) + self._differs(store, change.path)
-
-    def _forget_project(self, project: str) -> None:
-        with self._index.write_lock, self._index.transaction():
-            self._index.forget_project(project)
 
     def _sweep(self, store: Store, result: Result, progress: Progress | None, folder: str = "") -> None:
         """Compare a project, or one folder of it, with the index, and apply what differs."""
@@ -354,9 +350,21 @@ class Freshness:
                 self._home.try_to_recover()
                 version = store.version()
         elif name in self._pending and not store.holds_entities and index.seen(name):
-            self._forget_project(name)  # a graph file had this name
+            with index.write_lock, index.transaction():
+                index.forget_project(name)  # a graph file had this name
+        changes: Sequence[Difference] = ()
         try:
-            changes = self._plan(store, folder)
+            if trouble := store.trouble():
+                is_to_come = store.optional and store.version() is None and not index.notes.stamps(name)
+                if not is_to_come:
+                    self._troubles[name] = [trouble]
+            elif not folder and (paths := store.changed_since(index.seen(name))) is not None:
+                changes = [change for path in paths for change in index.plan_file(name, path, store.stamp(path))]
+            else:
+                listing = Listing()
+                changes = index.plan(name, self._parts(store, folder, listing), listing.unreadable, folder)
+                if listing.unreadable:
+                    self._troubles[name] = _unreadable(name, listing.unreadable)
         except CommonplaceError as error:
             self._troubles[name] = [str(error)]
             return
@@ -364,23 +372,6 @@ class Freshness:
         if version is not None and name not in self._troubles:
             with index.write_lock, index.transaction():
                 index.see(name, version)
-
-    def _plan(self, store: Store, folder: str) -> Sequence[Difference]:
-        """What has to change in the index so that it shows the project, or one folder of it."""
-        index, name = self._index, store.name
-        if trouble := store.trouble():
-            is_to_come = store.optional and store.version() is None and not index.notes.stamps(name)
-            if not is_to_come:
-                self._troubles[name] = [trouble]
-            return []
-        paths = None if folder else store.changed_since(index.seen(name))
-        if paths is not None:
-            return [change for path in paths for change in index.plan_file(name, path, store.stamp(path))]
-        listing = Listing()
-        changes = index.plan(name, self._parts(store, folder, listing), listing.unreadable, folder)
-        if listing.unreadable:
-            self._troubles[name] = _unreadable(name, listing.unreadable)
-        return changes
 
     def _differs(self, store: Store, path: str) -> list[Difference]:
         """What has to change in the index so that it shows one file."""
@@ -415,6 +406,23 @@ class Freshness:
             listing.stamps.clear()
         if gone and not listing.unreadable:
             self._notice_all([(name, path) for path in gone])
+
+    def drop_derived(self) -> None:
+        """What was derived from notes that were erased on another machine goes; it is made anew."""
+        layout = self._home.layout
+        with self._home.lock:
+            self.rebuild_others()
+            self._index.scrub()
+            lists = [layout.overview, *layout.pending_lists()]
+            for path in (*lists, *layout.sessions.glob("*"), *layout.vectors.glob("*")):
+                path.unlink(missing_ok=True)
+            layout.erased.unlink(missing_ok=True)
+
+    def rebuild_others(self) -> None:
+        """The indexes of this home with other projects go; their processes make them anew."""
+        for path in self._home.layout.indexes():
+            if path != self._index.path:
+                Index(path, self._home.lock).rebuild()
 
     def accept(self, project: str, path: str, stamp: Stamp, note: Note | None) -> Note | None:
         """`note` if it may be indexed: a file that is no text, or a memory with a broken header, is left out."""

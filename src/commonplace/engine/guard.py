@@ -76,14 +76,14 @@ class Guard(ThreadLock):
         staged by others."""
         if self.is_mine:
             return work()
-        try:
+        with suppress(Again):
             return self._together(work)
-        except Again:
-            pass
         with self:
             return work()
 
     def _together(self, work: Callable[[], T]) -> T:
+        """As `run`, and the batch `work` staged into is over. Raises Again, NotPutBack or OutcomeUnknown if it
+        failed."""
         asked = time.monotonic()
         with self._counting:
             self.waiting += 1
@@ -99,31 +99,25 @@ class Guard(ThreadLock):
         finally:
             try:
                 self._may_repeat, self.asked, batch = False, math.inf, self.batch
-                if batch is not None and (not self.waiting or self._is_full(batch)):
-                    with suppress(Again, CommonplaceError):
-                        self.settle()
+                if batch is not None:
+                    changes, size = self._staged() or (0, 0)
+                    is_full = changes >= _CHANGES or size >= _BYTES or time.monotonic() > batch.begun + _SECONDS
+                    if is_full or not self.waiting:
+                        with suppress(Again, CommonplaceError):
+                            self.settle()
             finally:
                 self.__exit__()
-            if batch is not None:
-                self._wait(batch)
-
-    def _is_full(self, batch: _Batch) -> bool:
-        changes, size = self._staged() or (0, 0)
-        return changes >= _CHANGES or size >= _BYTES or time.monotonic() > batch.begun + _SECONDS
-
-    def _wait(self, batch: _Batch) -> None:
-        """Until the batch is over. Raises Again, NotPutBack or OutcomeUnknown if it failed."""
-        while not batch.is_over.wait(_LOOK_AGAIN):
-            if self.take_if_free():
-                self._settle_first()
-                self.__exit__()
-        error = batch.error
-        if isinstance(error, Again):
-            raise Again
-        if isinstance(error, CommonplaceError):
-            raise error
-        if error is not None:
-            raise NotPutBack("the memory", "it was interrupted; see what is there before you repeat it")
+            while batch is not None and not batch.is_over.wait(_LOOK_AGAIN):
+                if self.take_if_free():
+                    self._settle_first()
+                    self.__exit__()
+            error = batch and batch.error
+            if isinstance(error, Again):
+                raise Again
+            if isinstance(error, CommonplaceError):
+                raise error
+            if error is not None:
+                raise NotPutBack("the memory", "it was interrupted; see what is there before you repeat it")
 
     @property
     def may_stage(self) -> bool:

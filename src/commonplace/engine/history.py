@@ -29,6 +29,16 @@ from commonplace.store.journal import ERASE, FOLD, LINES, Change, Touched
 _DELETING = ("delete", EXPIRE, "decay")
 
 
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """One file a change touched: its texts `before` and `after`, None where there was none or it is no longer kept."""
+
+    change: Change
+    touched: Touched
+    before: str | None
+    after: str | None
+
+
 class HistoryVerbs(NoteVerbs):
     """`log`, `undo` and `restore`."""
 
@@ -88,48 +98,40 @@ class HistoryVerbs(NoteVerbs):
         return self.sees(each.scope) and (not self.engine.only or each.project in self.engine.stores)
 
     def locate(self, ref: str) -> Location:
-        """The place of `project/path` or an absolute path, also of a note that is gone, or of an id the index or the
-        history knows."""
-        place = self._find_location(ref)
-        if place is not None:
-            return place
-        try:
-            info = self.memory_id(ref)
-        except (NotFound, Ambiguous):
-            if len(ref) >= 4:
-                for change in self.engine.home.history.changes():
-                    for each in change.files:
-                        named = each.project in MEMORY_PROJECTS and each.path.endswith(f"-{ref[:8]}.md")
-                        if named and self.may_see(each):
-                            return each.project, each.path, each.root
-            info = self.find(ref)
-        return info.project, info.path, root_of(self.engine, info.project)
-
-    def _find_location(self, ref: str) -> Location | None:
-        """The place of `project/path`, or of the absolute path of a file the history knows; None for anything else. One
-        this home has is taken first, then the one the history has in a folder elsewhere. Raises Ambiguous when it has
-        several, OutsideError."""
+        """The place of `project/path` or the absolute path of a file, also of one that is gone, or of an id the index
+        or the history knows. One this home has is taken first, then the one the history has in a folder elsewhere.
+        Raises Ambiguous when it has several, NotFound, OutsideError."""
         engine = self.engine
         project, _, path = ref.partition("/")
         name = next((each for each in engine.stores if each.lower() == project.lower()), None) if path else None
-        if name is None and (not path or project in (".", "..")):
-            return None
-        wanted = path_guard.clean(path, name or project, hidden=True) if not ref.startswith("/") else ref
-        own = (name, wanted, root_of(engine, name)) if name else None
-        if own is not None and os.path.lexists(os.path.join(engine.store(own[0]).root, wanted)):
-            return own
-        found: dict[Location, None] = {}
-        touched = (each for change in engine.home.history.changes() for each in change.files)
-        for each in (each for each in touched if self.may_see(each)):
-            for at in filter(None, (each.path, each.to)):
-                if own == (each.project, at, each.root):
-                    return own
-                is_it = (each.project.lower(), at) == (project.lower(), wanted)
-                if each.root and (is_it or os.path.join(each.root, at) == ref):
-                    found[each.project, at, each.root] = None
-        if len(found) > 1:
-            raise Ambiguous(ref, [os.path.join(root, at) for _, at, root in found])
-        return next(iter(found), own)
+        if name is not None or (path and project not in (".", "..")):
+            wanted = path_guard.clean(path, name or project, hidden=True) if not ref.startswith("/") else ref
+            own = (name, wanted, root_of(engine, name)) if name else None
+            if own is not None and os.path.lexists(os.path.join(engine.store(own[0]).root, wanted)):
+                return own
+            found: dict[Location, None] = {}
+            touched = (each for change in engine.home.history.changes() for each in change.files)
+            for each in (each for each in touched if self.may_see(each)):
+                for at in filter(None, (each.path, each.to)):
+                    if own == (each.project, at, each.root):
+                        return own
+                    is_it = (each.project.lower(), at) == (project.lower(), wanted)
+                    if each.root and (is_it or os.path.join(each.root, at) == ref):
+                        found[each.project, at, each.root] = None
+            if len(found) > 1:
+                raise Ambiguous(ref, [os.path.join(root, at) for _, at, root in found])
+            if place := next(iter(found), own):
+                return place
+        try:
+            info = self.memory_id(ref)
+        except (NotFound, Ambiguous):
+            for change in engine.home.history.changes() if len(ref) >= 4 else ():
+                for each in change.files:
+                    named = each.project in MEMORY_PROJECTS and each.path.endswith(f"-{ref[:8]}.md")
+                    if named and self.may_see(each):
+                        return each.project, each.path, each.root
+            info = self.find(ref)
+        return info.project, info.path, root_of(engine, info.project)
 
     def last_change(self, besides: str) -> datetime | None:
         """When something last changed by anything but the face `besides`, as far as the history goes back; None: never.
@@ -340,49 +342,37 @@ class HistoryVerbs(NoteVerbs):
         except ValueError:
             return data  # no header that could hold it
 
+    def revisions(self, change: int, *, limit: int = 0) -> list[Revision]:
+        """What a change of `log` did to the text of each note the caller sees; `limit` 0 = of all. Raises NotFound."""
+        with self.engine.guard:
+            near = next(iter(self.log_by_run(limit=1, before=change + 1)), [])
+            done = next((each for each in near if each.number == change), None)
+            if done is None:
+                raise NotFound(f"#{change}", "the history")
+            folds: dict[str, str] = {}  # what texts became by counts of reads written into them: that has no history
+            for each in self.engine.home.history.changes():
+                if each.number <= change:
+                    break
+                if each.verb == FOLD:
+                    folds |= {file.old: file.new for file in each.files if file.old and file.new}
+            return [
+                Revision(done, one, self._text_of(one, one.old, folds),
+                         None if one.do == "remove" else self._text_of(one, one.new or one.old, folds))
+                for one in islice(done.texts(), limit or None)
+            ]  # fmt: skip
 
-@dataclass(frozen=True, slots=True)
-class Revision:
-    """One file a change touched: its texts `before` and `after`, None where there was none or it is no longer kept."""
-
-    change: Change
-    touched: Touched
-    before: str | None
-    after: str | None
-
-
-def revisions_of(memory: HistoryVerbs, number: int, limit: int = 0) -> list[Revision]:
-    """The first `limit` [all] revisions of change `number`, as far as the caller sees them. Raises NotFound."""
-    with memory.engine.guard:
-        near = next(iter(memory.log_by_run(limit=1, before=number + 1)), [])
-        change = next((each for each in near if each.number == number), None)
-        if change is None:
-            raise NotFound(f"#{number}", "the history")
-        folds: dict[str, str] = {}  # what texts became by counts of reads written into them since: that has no history
-        for each in memory.engine.home.history.changes():
-            if each.number <= number:
-                break
-            if each.verb == FOLD:
-                folds |= {file.old: file.new for file in each.files if file.old and file.new}
-        return [
-            Revision(change, each, _text_of(memory, each, each.old, folds),
-                     None if each.do == "remove" else _text_of(memory, each, each.new or each.old, folds))
-            for each in islice(change.texts(), limit or None)
-        ]  # fmt: skip
-
-
-def _text_of(memory: HistoryVerbs, each: Touched, digest: str | None, folds: dict[str, str]) -> str | None:
-    """The text with this SHA-256: kept, or still the file's."""
-    name = f"{each.project}/{each.path}"
-    for _ in range(len(folds) + 1):
-        if digest is None:
-            return None
-        with suppress(CommonplaceError):
-            return memory.engine.home.history.text(digest, name).decode("utf-8", "replace")
-        for path in (each.to, each.path):
+    def _text_of(self, each: Touched, digest: str | None, folds: dict[str, str]) -> str | None:
+        """The text with this SHA-256: kept, or still the file's."""
+        name = f"{each.project}/{each.path}"
+        for _ in range(len(folds) + 1):
+            if digest is None:
+                return None
             with suppress(CommonplaceError):
-                store = store_at(memory.engine, each.project, each.root)
-                if path and (file := store.read(path)).etag == digest:
-                    return file.data.decode("utf-8", "replace")
-        digest = folds.get(digest)
-    return None
+                return self.engine.home.history.text(digest, name).decode("utf-8", "replace")
+            for path in (each.to, each.path):
+                with suppress(CommonplaceError):
+                    store = store_at(self.engine, each.project, each.root)
+                    if path and (file := store.read(path)).etag == digest:
+                        return file.data.decode("utf-8", "replace")
+            digest = folds.get(digest)
+        return None

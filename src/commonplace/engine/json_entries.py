@@ -57,11 +57,15 @@ class JsonEntryFolder:
                         continue
                     with self.files.changing(stem) as (content, replace_rows):
                         pending = self._pending(stem, content, engine.access)
+                        rows = [*content.rows]
+                        for n, (name, recalls) in pending.items():
+                            row = rows[n]
+                            rows[n] = row | {"access_count": _number(row.get("access_count")) + recalls}
+                            if last := self.recalled.get(name):
+                                is_number = isinstance(row.get("accessed_at"), int | float)
+                                rows[n]["accessed_at"] = last.timestamp() if is_number else seconds(last)
                         if pending:
-                            replace_rows([
-                                self._counted(row, *pending[n]) if n in pending else row
-                                for n, row in enumerate(content.rows)
-                            ])  # fmt: skip
+                            replace_rows(rows)
                         engine.access.restart(*(name for name, _ in pending.values()))
 
     def _pending(self, stem: str, content: Content, access: AccessLog) -> dict[int, tuple[str, int]]:
@@ -69,13 +73,6 @@ class JsonEntryFolder:
         counts = access.counts()
         names = ((n, self.name(row, stem)) for n, row in enumerate(content.rows))
         return {n: (name, counts[name]) for n, name in names if counts.get(name)}
-
-    def _counted(self, row: Row, name: str, recalls: int) -> Row:
-        counted = {**row, "access_count": _number(row.get("access_count")) + recalls}
-        if last := self.recalled.get(name):
-            is_number = isinstance(row.get("accessed_at"), int | float)
-            counted["accessed_at"] = last.timestamp() if is_number else seconds(last)
-        return counted
 
     def name(self, row: Row, stem: str) -> str:
         """What the access log calls an entry; another one when it was written anew."""
@@ -181,7 +178,8 @@ class JsonEntries(Entries):
             totals.entries += len(active)
             totals.size += content.size
             names |= {namespace_of(row, stem) for row in content.rows}
-            times += [_moment(row.get("created_at")) or _changed(content) for row in active]
+            changed = datetime.fromtimestamp(content.changed, UTC)
+            times += [_moment(row.get("created_at")) or changed for row in active]
         totals.namespaces = len(names)
         if times:
             totals.oldest, totals.newest = min(times), max(times)
@@ -261,7 +259,7 @@ class JsonEntries(Entries):
 
 def entry_of(row: Row, stem: str, content: Content) -> Entry:
     """A row of the file `stem` as an entry without an id."""
-    created = _moment(row.get("created_at")) or _changed(content)
+    created = _moment(row.get("created_at")) or datetime.fromtimestamp(content.changed, UTC)
     accessed = _moment(row.get("accessed_at")) or created
     expires, recalls = _moment(row.get("expires_at")), _number(row.get("access_count"))
     return Entry(
@@ -306,7 +304,3 @@ def _moment(value: Any) -> datetime | None:
     except (ValueError, OverflowError, OSError):
         pass  # a time beyond all years
     return None
-
-
-def _changed(content: Content) -> datetime:
-    return datetime.fromtimestamp(content.changed, UTC)

@@ -18,7 +18,6 @@ from commonplace.errors import CommonplaceError, StorageError
 
 if TYPE_CHECKING:
     from commonplace.engine.erase import Erased
-    from commonplace.engine.history import Revision
 
 
 class Memory(ReviewVerbs, ProjectVerbs):
@@ -42,12 +41,6 @@ class Memory(ReviewVerbs, ProjectVerbs):
 
         return Erasure(self).erase(refs, agent=agent, project=project, source=source, observation=observation,
                                    dry_run=dry_run)  # fmt: skip
-
-    def revisions(self, change: int, *, limit: int = 0) -> list[Revision]:
-        """What a change of `log` did to the text of each note the caller sees; `limit` 0 = of all. Raises NotFound."""
-        from commonplace.engine.history import revisions_of
-
-        return revisions_of(self, change, limit)
 
     def journal_stamp(self) -> str:
         """A value that is another one once any process has changed something by commonplace; cheap."""

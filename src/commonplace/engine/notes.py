@@ -261,7 +261,10 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         )  # fmt: skip
         data = encoded(text)
         if info is not None or "permalink" in metadata or draft.text.startswith(("---", "\ufeff")):
-            self._check_permalink(project, path, text)  # else it is the one `_existing` looked for
+            permalink = markdown.own_permalink(text)  # else it is the one `_existing` looked for
+            other = self.index.notes.by_permalink(project, permalink) if permalink else None
+            if other is not None and permalink and other.path != path and self.sees(other.scope):
+                raise Exists(other.path, permalink)
         return change.put(project, path, data, old=file, scope=new_scope(self, data, file.data if file else None))
 
     def _place_of(self, draft: Draft) -> tuple[str, str, str]:
@@ -297,15 +300,6 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         if info is None and store.place(at).kind != "missing":
             raise Exists(at, f"{project}/{at}")
         return at, info, store.read(info.path) if info is not None else None
-
-    def _check_permalink(self, project: str, path: str, text: str) -> None:
-        """The permalink the new text gives itself must not be another note's."""
-        from commonplace.note.markdown import own_permalink
-
-        permalink = own_permalink(text)
-        other = self.index.notes.by_permalink(project, permalink) if permalink else None
-        if other is not None and permalink and other.path != path and self.sees(other.scope):
-            raise Exists(other.path, permalink)
 
     @verb
     def edit(

@@ -17,7 +17,6 @@ from commonplace.note import links
 from commonplace.note.model import BUILT_IN_PROJECTS
 from commonplace.store import path_guard
 from commonplace.store.base import File
-from commonplace.store.journal import Change
 
 
 @dataclass(slots=True)
@@ -100,8 +99,17 @@ class PlaceVerbs(ReadVerbs):
             change.about = (store.name, f"{source}/")
             if self._kind(store.name, target) == "missing" and not follow and not foreign:
                 change.move(store.name, source, target)
-            else:
-                self._move_own(change, store.name, source, target, follow, foreign)
+            else:  # file by file: what the caller does not see stays
+                for place, _, files in sorted(os.walk(os.path.join(store.root, source))):
+                    here = os.path.relpath(place, store.root)
+                    for path in (f"{here}/{name}" for name in sorted(files)):
+                        if path not in foreign:
+                            to = target + path[len(source) :]
+                            if store.place(to).kind != "missing":
+                                raise Unusable(to)
+                            self._move_file(change, store.name, path, to, store.read(path), follow)
+                for each in _emptied(store.root, source, {step.path for step in change.steps}):
+                    change.add("rmdir", store.name, each)
         moved = {info.row for info in self.index.notes.below(store.name, target) if self.sees(info.scope)}
         return Moved(store.name, source, target, len(infos), self._broken(linking, moved))
 
@@ -145,7 +153,8 @@ class PlaceVerbs(ReadVerbs):
         assert change.done is not None
         first = next(iter(infos.values())).project
         paths = [info.path for info in infos.values() if info.project == first]
-        return Deleted(first, paths, len(infos), change.done.number, _lost(change.done))
+        lost = sum(not each.kept for each in change.done.files)
+        return Deleted(first, paths, len(infos), change.done.number, lost)
 
     @verb
     def delete_folder(self, project: str, folder: str) -> Deleted:
@@ -166,7 +175,8 @@ class PlaceVerbs(ReadVerbs):
                 raise InvalidInput(f'Folder "{source}" holds no notes; files that are no notes are not deleted.')
             change.about = (store.name, f"{source}/")
         assert change.done is not None
-        return Deleted(store.name, paths, len(paths), change.done.number, _lost(change.done))
+        lost = sum(not each.kept for each in change.done.files)
+        return Deleted(store.name, paths, len(paths), change.done.number, lost)
 
     def _notes_below(self, project: str, folder: str) -> tuple[list[NoteInfo], set[str]]:
         """The notes of a folder the caller sees, and the paths of those they do not see. Raises Locked."""
@@ -195,31 +205,10 @@ class PlaceVerbs(ReadVerbs):
         change.put(project, to, edited.text.encode("utf-8", "surrogateescape"), **more)
         change.remove(project, path, file, **more)
 
-    def _move_own(
-        self, change: Transaction, project: str, source: str, target: str, follow: bool, foreign: set[str]
-    ) -> None:
-        """Move what the caller sees of a folder file by file: what it does not see (`foreign`) stays."""
-        store = self.engine.folder(project)
-        for place, _, files in sorted(os.walk(os.path.join(store.root, source))):
-            here = os.path.relpath(place, store.root)
-            for name in sorted(files):
-                if (path := f"{here}/{name}") not in foreign:
-                    to = target + path[len(source) :]
-                    if store.place(to).kind != "missing":
-                        raise Unusable(to)
-                    self._move_file(change, project, path, to, store.read(path), follow)
-        moved = {step.path for step in change.steps}
-        for each in _emptied(store.root, source, moved):
-            change.add("rmdir", project, each)
-
     def _check_place(self, project: str, path: str) -> None:
         """A note may only go where it would be one."""
         if not self.engine.store(project).is_note(path):
             raise InvalidInput(f'"{path}" cannot hold a note: no part of it may be node_modules or begin with a dot.')
-
-
-def _lost(change: Change) -> int:
-    return sum(not each.kept for each in change.files)
 
 
 def _emptied(root: str, folder: str, removed: set[str]) -> list[str]:

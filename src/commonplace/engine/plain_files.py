@@ -283,8 +283,14 @@ class Files:
         with self._session.change("move", fresh=False) as change:
             source, target = self._place(path), self._place(to)
             is_hidden = target.kind != "missing" and not self._shows(target)
-            if not to or (target.kind != "missing" and not is_hidden and not self._is_recased(source, target)):
+            if not to:
                 raise Exists(to)
+            if target.kind != "missing" and not is_hidden:
+                # Perhaps the source in another case, on a file system that takes both for one.
+                is_alike = target.path.lower() == source.path.lower() and target.path != source.path
+                parent = target.path.rpartition("/")[0]
+                if not is_alike or any(each.path == target.path for each in self._store.entries(parent)):
+                    raise Exists(to)
             if source.kind == "missing" or not self._shows(source):
                 raise NotFound(path, self._project)
             if is_hidden and not (source.kind == target.kind == "folder"):
@@ -298,13 +304,6 @@ class Files:
             else:
                 self._move(change, source, target.path)
             change.about = (self._project, source.path + ("/" if source.kind == "folder" else ""))
-
-    def _is_recased(self, source: PathInfo, target: PathInfo) -> bool:
-        """Whether `target` is just `source` in another case, on a file system that takes both for one."""
-        if source.path.lower() != target.path.lower() or source.path == target.path:
-            return False
-        parent = target.path.rpartition("/")[0]
-        return all(each.path != target.path for each in self._store.entries(parent))
 
 
 class NotADirectory(CommonplaceError):

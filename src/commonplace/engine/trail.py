@@ -56,7 +56,9 @@ class Trail:
             for at, each in enumerate(change.files):
                 # A step of a change to the note removed it in its category before, or one merged into it.
                 is_partner = bool(gone) and each.do == "remove" and at not in gone and self._has_id(each)
-                if at not in gone and (is_partner or self._is_named(each)):
+                # Or a memory's file has the id in its name, wherever somebody moved it by hand.
+                is_named = each.project == CATEGORY_PROJECT and each.do in _FILES and each.path[-11:-3] in self._heads
+                if at not in gone and (is_partner or (is_named and (each.old is None or self._has_id(each)))):
                     gone.add(at)
                     self._enter((each.project, each.path, each.root))
             for at in gone:  # remember the version's text, and by which ids it is named
@@ -70,7 +72,20 @@ class Trail:
             left = [None if at in gone else self._without_entities(each) for at, each in enumerate(change.files)]
             if left != change.files:
                 self.files[change.number] = left
-        self._drop_folders()
+        # The names of folders that went with the notes go, too.
+        above = {(project, path[:at], root) for project, path, root in self._every if project != CATEGORY_PROJECT
+                 for at, sign in enumerate(path) if sign == "/"}  # fmt: skip
+        roots = {each: each[2] or own_root(self._engine, each[0]) or "" for each in above}
+        lost = {each for each, root in roots.items() if not os.path.isdir(os.path.join(root, each[1]))}
+        for change in self._history.changes() if lost else ():
+            left = self.files.get(change.number, [*change.files])
+            for at, each in enumerate(change.files):
+                path = each.to if each.do == "move" else each.path
+                if _is_folder(each) and (each.project, path, each.root) in lost:
+                    held = any(one and not _is_folder(one) and f"{one.path}/".startswith(f"{path}/") for one in left)
+                    left[at] = each if held else None
+            if left != change.files:
+                self.files[change.number] = left
 
     def _is_hit(self, each: Touched) -> bool:
         """Whether a step is about one of the notes; where it lay before is where the walk goes on."""
@@ -97,12 +112,6 @@ class Trail:
     def _enter(self, place: Location) -> None:
         self._now.add(place)
         self._every.add(place)
-
-    def _is_named(self, each: Touched) -> bool:
-        """Whether a memory's file has the id in its name, wherever somebody moved it by hand."""
-        if each.project != CATEGORY_PROJECT or each.do not in _FILES:
-            return False
-        return each.path[-11:-3] in self._heads and (each.old is None or self._has_id(each))
 
     def _has_id(self, each: Touched) -> bool:
         data = self._kept(each.old)
@@ -134,22 +143,6 @@ class Trail:
         replaced = [row for row in kept.replaced if not (_names(row[1], names) or _names(row[2], names))]
         added = [line for line in kept.added if not _names(line, names)]
         return self._engine.home.lines.keep(each, replaced, added) if replaced or added else None
-
-    def _drop_folders(self) -> None:
-        """The names of folders that went with the notes go, too."""
-        above = {(project, path[:at], root) for project, path, root in self._every if project != CATEGORY_PROJECT
-                 for at, sign in enumerate(path) if sign == "/"}  # fmt: skip
-        roots = {each: each[2] or own_root(self._engine, each[0]) or "" for each in above}
-        gone = {each for each, root in roots.items() if not os.path.isdir(os.path.join(root, each[1]))}
-        for change in self._history.changes() if gone else ():
-            left = self.files.get(change.number, [*change.files])
-            for at, each in enumerate(change.files):
-                path = each.to if each.do == "move" else each.path
-                if _is_folder(each) and (each.project, path, each.root) in gone:
-                    held = any(one and not _is_folder(one) and f"{one.path}/".startswith(f"{path}/") for one in left)
-                    left[at] = each if held else None
-            if left != change.files:
-                self.files[change.number] = left
 
     def rewritten(self, moment: str) -> list[Change]:
         """All changes, the oldest first, without the notes: one that was about nothing else leaves its number, and
@@ -261,33 +254,27 @@ def search(engine: Engine, needles: Needles, folders: Sequence[str] = ()) -> Fou
     places = "\n".join([*(store.root for store in engine.stores.values()), *folders])
     known = needles.found_in(os.fsencode(f"{places}\n{places.lower()}"))  # where a project lies is no trace of a note
     for name, path, is_ours in _files(engine, folders):
-        held = _held(found, path, needles) - known
-        if held:
-            (ours if is_ours else theirs)[name] = held
+        try:
+            fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError:
+            continue  # gone meanwhile
+        try:
+            status = os.fstat(fd)
+            if not stat.S_ISREG(status.st_mode):
+                continue
+            found.files, found.bytes = found.files + 1, found.bytes + status.st_size
+            if not status.st_size:
+                continue
+            with mmap.mmap(fd, 0, access=mmap.ACCESS_READ) as data:
+                if held := needles.found_in(data) - known:
+                    (ours if is_ours else theirs)[name] = held
+        finally:
+            os.close(fd)
     common = needles.found_in(SCHEMA.read_bytes()).union(*theirs.values())
     common |= {each.lower() for each in common}
     found.remains = [name for name, held in ours.items() if held - common]
     found.mentions = list(theirs)[:_MOST_MENTIONS]
     return found
-
-
-def _held(found: Found, path: str, needles: Needles) -> set[bytes]:
-    """The needles in one file, which is counted; none in what is no regular file or gone meanwhile."""
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return set()
-    try:
-        status = os.fstat(fd)
-        if not stat.S_ISREG(status.st_mode):
-            return set()
-        found.files, found.bytes = found.files + 1, found.bytes + status.st_size
-        if not status.st_size:
-            return set()
-        with mmap.mmap(fd, 0, access=mmap.ACCESS_READ) as data:
-            return needles.found_in(data)
-    finally:
-        os.close(fd)
 
 
 def _files(engine: Engine, folders: Iterable[str]) -> Iterator[tuple[str, str, bool]]:

@@ -110,9 +110,7 @@ class HomeSession:
         `about` is the (project, path) the journal lists it under [that of the first step]. With `fresh` the index
         shows the disk before. Raises Conflict, Exists, StorageError; then nothing changed.
         """
-        if fresh:
-            self.engine.catch_up()
-        with self.engine.writing():
+        with self.exclusive() if fresh else self.engine.writing():
             if fresh:
                 self.engine.fresh()
             transaction = Transaction(self, verb, about)
@@ -216,7 +214,11 @@ class Transaction:
         engine.changed_projects |= {step.project for step in self.steps}
         try:
             if engine.home.staged:
-                engine.stage()
+                # What this change and those after it put into the index is one transaction, until all are on disk.
+                is_first = engine.guard.batch is None
+                engine.guard.stage()
+                if is_first:
+                    engine.index.begin()
             else:
                 engine.guard.keep()
             self._show(self.done)

@@ -68,7 +68,7 @@ class Undo:
     def finish(self) -> None:
         """Write what memories remember into their headers."""
         for place, step in self._steps.items():
-            marks = [*self._carried.get(_name(place[1]), ()), *self._kept_from.get(place, ())]
+            marks = [*self._carried.get(os.path.basename(place[1]), ()), *self._kept_from.get(place, ())]
             if marks and step.do == "put" and step.data is not None and place[0] in MEMORY_PROJECTS:
                 known = self._marks(*place, as_file(step.data))
                 with suppress(ValueError):  # no header that could hold it
@@ -79,32 +79,12 @@ class Undo:
         note = self._engine.parse(project, path, file) if project in MEMORY_PROJECTS else None
         return id_list(note.header.get("kept_from")) if note else []
 
-    def _is_but_marked(self, project: str, path: str, file: File, etag: str) -> bool:
-        """Whether only an undo's mark tells the file from the text with this etag; the mark goes on with the memory."""
-        marks = self._marks(project, path, file)
-        for number in range(len(marks)):
-            if sha256(_marked(file.data, marks[:number])) == etag:
-                self._carried[_name(path)] = marks[number:]
-                return True
-        return False
-
     def _file(self, store: FolderStore, project: str, path: str) -> File | None:
         """The file as the steps so far leave it."""
         step = self._steps.get((project, path))
         if step is None:
             return read_or_none(store, path)
         return replace(as_file(step.data), etag=sha256(step.data)) if step.do == "put" and step.data else None
-
-    def _refuse_foreign(self, store: FolderStore, moved: Touched) -> None:
-        """A folder that holds notes the caller may not see is not theirs to move back."""
-        engine = self._engine
-        if is_here(engine, moved.project, moved.root):
-            engine.fresh(whole=True)
-            scopes = [info.scope for info in engine.index.notes.below(moved.project, moved.to)]
-        else:
-            scopes = [scope_of(store.read(path).data) for path in store.list(moved.to).stamps]
-        if not all(map(self._session.sees, scopes)):
-            raise self._refusal(f"{moved.project}/{moved.to} holds notes of another agent")
 
     def _refusal(self, why: str) -> CannotUndo:
         return CannotUndo(f"cannot undo #{self._done.number}: {why}")
@@ -131,8 +111,14 @@ class Undo:
     def _add_inverse(self, each: Touched) -> None:
         store = self._store(each)
         if each.do == "move":
-            if each.old is None:
-                self._refuse_foreign(store, each)
+            if each.old is None:  # a folder that holds notes the caller may not see is not theirs to move back
+                if is_here(self._engine, each.project, each.root):
+                    self._engine.fresh(whole=True)
+                    scopes = [info.scope for info in self._engine.index.notes.below(each.project, each.to)]
+                else:
+                    scopes = [scope_of(store.read(path).data) for path in store.list(each.to).stamps]
+                if not all(map(self._session.sees, scopes)):
+                    raise self._refusal(f"{each.project}/{each.to} holds notes of another agent")
             self._expect_there(store, each, each.to, each.new or each.old)
             self._expect_free(store, each)
             self._add("move", each, store, each.to, to=each.path,
@@ -175,9 +161,15 @@ class Undo:
         for fold in self._folds.get((each.project, path), ()):  # counts of reads written since are no other text
             if fold.old == etag:
                 etag = fold.new or etag
-        if file is None or (file.etag != etag and not self._is_but_marked(each.project, path, file, etag)):
-            raise self._blocked(each, path)
-        return file
+        if file is not None and file.etag == etag:
+            return file
+        # Perhaps only an undo's marks tell the file from the text with this etag; they go on with the memory.
+        marks = self._marks(each.project, path, file) if file else []
+        for number in range(len(marks)):
+            if file and sha256(_marked(file.data, marks[:number])) == etag:
+                self._carried[os.path.basename(path)] = marks[number:]
+                return file
+        raise self._blocked(each, path)
 
     def _expect_free(self, store: FolderStore, each: Touched) -> None:
         step = self._steps.get((each.project, each.path))
@@ -196,10 +188,6 @@ class Undo:
             return self._engine.home.history.text(each.old, name)
         except NotFound:
             raise self._refusal(f"the text of {name} is no longer kept") from None
-
-
-def _name(path: str) -> str:
-    return path.rpartition("/")[2]
 
 
 def _marked(data: bytes, marks: list[str]) -> bytes:

@@ -83,15 +83,28 @@ class Gate:
         """
         notices: list[str] = []
         for step in () if verb in _RESTORING else steps:
+            is_memory = step.project == CATEGORY_PROJECT
             if step.do == "put" and step.data is not None and step.project != PRIVATE:
                 text = step.data.decode("utf-8", "replace")
                 old = (each.old.data for each in steps if isinstance(each.old, File))
                 # A memory's file name begins with its first line, so it is named by its id.
-                is_memory = step.project == CATEGORY_PROJECT
                 place = f"memory {step.path.removesuffix('.md')[-8:]}" if is_memory else f"{step.project}/{step.path}"
                 if found := self.check(text, place, is_owner, notices, old):
-                    _redact(step, text, found)
-            name = step.to or ("" if step.old or step.project == CATEGORY_PROJECT else step.path)
+                    from commonplace.note import edit, frontmatter, links
+                    from commonplace.text.gate import redact
+
+                    new = redact(text, found)
+                    if is_memory:  # its hash and a new one's file name follow its content
+                        header_text, body_at = frontmatter.split(new)
+                        content = new[body_at:].removesuffix("\n")
+                        identity = str(frontmatter.parse(header_text or "").get("id", ""))
+                        folder, _, name = step.path.rpartition("/")
+                        before = text[_body_at(text) :].removesuffix("\n")
+                        if step.old is None and name == links.memory_file_name(before, identity):
+                            step.path = f"{folder}/{links.memory_file_name(content, identity)}"
+                        new = edit.SetKeys({"content_hash": sha256(content.encode())}).apply(new).text
+                    step.data = new.encode()
+            name = step.to or ("" if step.old or is_memory else step.path)
             if name and (found := self.check(name, f"a file of {step.project}", is_owner, notices, where="its name")):
                 raise SecretRefused(found[0].rule.id, found[0].rule.why, "its name")
         return notices
@@ -131,23 +144,6 @@ def _body_at(text: str) -> int:
     from commonplace.note.frontmatter import split
 
     return split(text)[1]
-
-
-def _redact(step: Step, text: str, found: list[GateMatch]) -> None:
-    """Redact the data of a step; a memory's hash and a new one's file name follow its content."""
-    from commonplace.note import edit, frontmatter, links
-    from commonplace.text.gate import redact
-
-    new = redact(text, found)
-    if step.project == CATEGORY_PROJECT:
-        header_text, body_at = frontmatter.split(new)
-        content = new[body_at:].removesuffix("\n")
-        identity = str(frontmatter.parse(header_text or "").get("id", ""))
-        folder, _, name = step.path.rpartition("/")
-        if step.old is None and name == links.memory_file_name(text[_body_at(text) :].removesuffix("\n"), identity):
-            step.path = f"{folder}/{links.memory_file_name(content, identity)}"
-        new = edit.SetKeys({"content_hash": sha256(content.encode())}).apply(new).text
-    step.data = new.encode()
 
 
 @dataclass(slots=True)

@@ -212,19 +212,15 @@ def new_scope(session: HomeSession, data: bytes, old: bytes | None = None, *, id
         raise InvalidInput(
             f'invalid scope "{scope}"', f"You could not see the note. Use global or agent:{session.agent}."
         )
-    if session.agent is not None:
-        _check_header(data, old, identity)
-    before = scope_of(old) if old is not None else GLOBAL
-    return before if before != GLOBAL else scope
-
-
-def _check_header(data: bytes, old: bytes | None, identity: str | None) -> None:
-    """Raises InvalidInput for header keys that no agent may set."""
+    scope_before = scope_of(old) if old is not None else GLOBAL
+    scope = scope_before if scope_before != GLOBAL else scope
+    if session.agent is None:
+        return scope
     from commonplace.note.frontmatter import split
 
     front, front_before = (split(each.decode("utf-8", "replace"))[0] for each in (data, old or b""))
     if front is None or front == front_before or not _GUARDED.search(front):
-        return
+        return scope
     note, before = _header(data), _header(old or b"")
     known = (before.id if before.own_id else None, identity)
     if note.own_id and note.id not in known:
@@ -236,6 +232,7 @@ def _check_header(data: bytes, old: bytes | None, identity: str | None) -> None:
     source = (note.source or "").lower()
     if source in RESERVED_SOURCES and source != (before.source or "").lower():
         raise InvalidInput(f"The source `{source}` is not an agent's to claim. Name another source, or leave it out.")
+    return scope
 
 
 def _header(data: bytes) -> Note:

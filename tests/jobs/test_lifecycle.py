@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -203,31 +202,16 @@ def fill(home: Home) -> None:
         home.memory.read(often)
 
 
-RUNS: dict[str, Callable[[Home, bool], list[job.Outcome]]] = {
-    "consolidate": lambda home, dry: lifecycle.consolidate(home.memory, dry_run=dry),
-    "decay": lambda home, dry: [home.job("decay", dry_run=dry)],
-}
-
-
 @pytest.mark.promise("001-17.4")
-@pytest.mark.parametrize("name", RUNS)
-def test_a_dry_run_changes_nothing_and_names_the_same_actions(home: Home, name: str) -> None:
+def test_a_dry_run_changes_nothing_and_names_the_actions_after_which_a_second_run_has_none(home: Home) -> None:
     fill(home)
     before = home.everything()
-    planned = RUNS[name](home, True)
+    planned = verbs(lifecycle.consolidate(home.memory, dry_run=True))
     assert home.everything() == before
-    done = RUNS[name](home, False)
-    assert [each.actions for each in planned] == [each.actions for each in done]
-    assert any(each.actions for each in done)
-
-
-@pytest.mark.promise("001-17.4")
-@pytest.mark.parametrize("name", RUNS)
-def test_a_second_run_with_the_same_clock_has_no_actions_and_changes_no_byte(home: Home, name: str) -> None:
-    fill(home)
-    RUNS[name](home, False)
+    assert verbs(lifecycle.consolidate(home.memory)) == planned
+    assert all(planned.values())
     before = home.tree()
-    assert [each.actions for each in RUNS[name](home, False)] == [()] * len(RUNS[name](home, True))
+    assert not any(verbs(lifecycle.consolidate(home.memory)).values())
     assert home.tree() == before
 
 

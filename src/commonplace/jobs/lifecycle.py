@@ -36,23 +36,16 @@ def plan_expire(
     memories: Sequence[MemoryState], settings: Settings, now: datetime, *, careful: bool = False
 ) -> list[Action]:
     """Memories of the inbox whose `expires_at` is before `now` go to the archive, into the category they belong to.
-    `careful`: but for what the daemon leaves alone."""
-    return [
-        Action("expire", "expire", each.id, f"expired {stamp(at)}", each.path, category)
-        for each, at, category in expiring(memories, settings, now, careful=careful)
-    ]
-
-
-def expiring(
-    memories: Sequence[MemoryState], settings: Settings, now: datetime | None = None, *, careful: bool = True
-) -> list[tuple[MemoryState, datetime, str]]:
-    """The memories of the inbox that go to the archive, before `now` if given, when, and the category they belong to.
-    `careful`: not what the daemon leaves alone, nor what belongs to a category of `daemon.keep`."""
-    found = [(each, at) for each, at in _ends(memories, settings, careful) if now is None or at < now]
+    `careful`: but for what the daemon leaves alone, and what belongs to a category of `daemon.keep`."""
+    found = [(each, at) for each, at in _ends(memories, settings, careful) if at < now]
     classifier = Classifier(settings, memories if found else ())
-    rows = [(each, at, category_of(each, classifier)) for each, at in found]
-    # Of what was made from a file that is gone nothing is kept.
-    return [row for row in rows if not careful or row[2] not in settings.keep or "source_ref" in row[0].header]
+    actions = []
+    for each, at in found:
+        category = category_of(each, classifier)
+        # Of what was made from a file that is gone nothing is kept.
+        if not careful or category not in settings.keep or "source_ref" in each.header:
+            actions.append(Action("expire", "expire", each.id, f"expired {stamp(at)}", each.path, category))
+    return actions
 
 
 def _ends(memories: Sequence[MemoryState], settings: Settings, careful: bool) -> Iterator[tuple[MemoryState, datetime]]:

@@ -11,7 +11,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from itertools import chain, pairwise
 from pathlib import Path
@@ -25,7 +25,7 @@ from commonplace.index.rows import NoteInfo
 from commonplace.jobs.classify import FALLBACK, Classifier, shortened
 from commonplace.jobs.dedup import near_pairs
 from commonplace.jobs.job import MERGE, OWNER, Action, MemoryState, Round, apply, organize_all, states_of
-from commonplace.jobs.lifecycle import archive_named, expiring, kept_for_reminders, plan_decay, plan_upgrade_of
+from commonplace.jobs.lifecycle import archive_named, kept_for_reminders, plan_decay, plan_expire, plan_upgrade_of
 from commonplace.jobs.reminders import listed
 from commonplace.jobs.text_reminders import VAGUE_DAY, outdated, plan_from_text
 from commonplace.note.edit import FindReplace
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from commonplace.engine import Memory
 
 _NO = ("n", "no")
+_ALWAYS = datetime.max.replace(tzinfo=UTC)
 
 
 def _mark(*memories: MemoryState) -> str:
@@ -65,7 +66,7 @@ def _merges(memory: Memory) -> Iterator[ReviewItem]:
 def _categories(memory: Memory) -> Iterator[ReviewItem]:
     """Of what stays in the inbox: nobody need sort what expires."""
     turn = Round(memory)
-    passing = {each.id for each, *_ in expiring(turn.memories, memory.settings)}
+    passing = {each.id for each in plan_expire(turn.memories, memory.settings, _ALWAYS, careful=True)}
     inbox = [each for each in turn.memories if each.phase == INBOX == each.category and each.id not in passing]
     classifier = Classifier(memory.settings, turn.memories if inbox else ())
     for each in inbox:

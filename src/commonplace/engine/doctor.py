@@ -65,7 +65,20 @@ def examine(memory: ReadVerbs) -> list[Finding]:
         found += [Finding("warning", "bad_config", name, warning) for warning in warnings]
         if trouble := engine.home.trouble():
             found.append(Finding("warning", "weak_role", engine.settings.space, trouble))
-        found += [*_leftovers(engine), *_graph_files(engine)]
+        found += _leftovers(engine)
+        graphs = [store.root for store in engine.stores.values() if store.holds_entities and os.path.exists(store.root)]
+        if engine.settings.graph_file:
+            graphs.append(str(absolute(engine.settings.graph_file)))
+        if graphs:
+            from commonplace.store.inplace.graph_store import GraphStore
+        for place in dict.fromkeys(graphs):
+            file = os.path.basename(place)
+            graph = GraphStore(file, place, logs=False)
+            try:
+                graph.fresh()
+            except CommonplaceError as error:
+                found.append(Finding("error", "unreadable", file, str(error)))
+            found += [Finding("warning", "unreadable", file, text) for text in graph.warnings()]
         if (mode := stat.S_IMODE(os.stat(engine.layout.root).st_mode)) & 0o077:
             text = f"others can read the home (mode {mode:o})"
             found.append(Finding("warning", "permissions", ".", text, "set its mode to 700"))
@@ -119,27 +132,6 @@ def _unfinished(engine: Engine) -> list[Finding]:
     if count:
         text = f"{count} kept {'text belongs' if count == 1 else 'texts belong'} to no change"
         found.append(Finding("info", "unreferenced_text", "history", text, "remove it"))
-    return found
-
-
-def _graph_files(engine: Engine) -> list[Finding]:
-    """What is wrong with the graph file of the configuration, and with those that are projects."""
-    places = [store.root for store in engine.stores.values() if store.holds_entities and os.path.exists(store.root)]
-    if engine.settings.graph_file:
-        places.append(str(absolute(engine.settings.graph_file)))
-    if not places:
-        return []
-    from commonplace.store.inplace.graph_store import GraphStore
-
-    found = []
-    for place in dict.fromkeys(places):
-        name = os.path.basename(place)
-        graph = GraphStore(name, place, logs=False)
-        try:
-            graph.fresh()
-        except CommonplaceError as error:
-            found.append(Finding("error", "unreadable", name, str(error)))
-        found += [Finding("warning", "unreadable", name, text) for text in graph.warnings()]
     return found
 
 

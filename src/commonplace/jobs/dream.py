@@ -94,7 +94,8 @@ def run(
 ) -> Dream:  # fmt: skip
     """Dream, and keep the report (not under a dry run). `endpoint` may help at level 3 (`llm.*`). A `careful` dream,
     the daemon's, leaves in the inbox what `memory review` would ask the category of. A step that fails does not stop
-    the others: its outcome tells. For `stop` and `progress` see Round. Raises InvalidInput for a level there is not."""
+    the others: its outcome tells. For `stop` and `progress` see Round. Raises InvalidInput for a level there is not,
+    StorageError."""
     check(level)
 
     def wikilinks(memories: Sequence[MemoryState], *_: Any) -> list[Action]:
@@ -126,7 +127,12 @@ def run(
         outcomes.append(turn.run("remind", partial(plan_from_text, skipped=skipped)))
     found = _report_of(turn, level, outcomes, skipped)
     if not dry_run:
-        _store_report(memory, found)
+        kept, before = found, load_report(memory.home)
+        if before and not found["actions"] and level < DEEP:  # the older report stays, and only says when this one was
+            kept = before | {"last_dream": found["last_dream"]}
+        path = Layout(memory.home).dream_report
+        with changing_shared(memory.home, path):
+            put_derived(path, json.dumps(kept, ensure_ascii=False, indent=2).encode("utf-8", "surrogatepass") + b"\n")
     return Dream(level, tuple(outcomes), found)
 
 
@@ -288,18 +294,6 @@ def _report_of(turn: Round, level: int, outcomes: Sequence[Outcome], skipped: Se
 def _counts(categories: Iterable[str]) -> dict[str, int]:
     counts = Counter(categories)
     return {name: counts[name] for name in CATEGORIES if counts[name]}
-
-
-def _store_report(memory: Memory, found: Report) -> None:
-    """Keep a report. A light dream that had nothing to do leaves the older report, and only says when it was. Raises
-    StorageError."""
-    before = load_report(memory.home)
-    if before and not found["actions"] and found["level"] < DEEP:
-        found = before | {"last_dream": found["last_dream"]}
-    data = json.dumps(found, ensure_ascii=False, indent=2).encode("utf-8", "surrogatepass") + b"\n"
-    path = Layout(memory.home).dream_report
-    with changing_shared(memory.home, path):
-        put_derived(path, data)
 
 
 def load_report(home: Path) -> Report | None:

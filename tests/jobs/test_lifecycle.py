@@ -33,20 +33,6 @@ def test_an_organized_memory_never_expires_whatever_its_file_says(home: Home) ->
     assert home.job("expire").actions == ()
 
 
-def test_what_expired_is_in_the_archive_and_comes_back_with_undo(home: Home) -> None:
-    one, other = home.write("soon gone"), home.write("linked", "people")
-    home.memory.link(one, other)
-    before = home.tree()
-    home.later(days=8)
-    home.job("expire")
-    assert home.info(one).phase == "archived"
-    assert home.info(other).links == (one,)
-    assert home.memory.undo().verb == "undo"
-    assert home.forgotten_undos() == before
-    assert home.info(one).header["kept_from"] == ["expire"]
-    assert home.job("expire").actions == ()
-
-
 def test_old_memories_nobody_read_decay(home: Home) -> None:
     old, read, soul = (home.write(text, category) for text, category in
                        (("old", "knowledge"), ("read", "knowledge"), ("core", "soul")))  # fmt: skip

@@ -33,7 +33,7 @@ from commonplace.jobs.classify import Classifier, learn  # noqa: E402
 from commonplace.jobs.dedup import near_pairs, plan_duplicates  # noqa: E402
 from commonplace.jobs.job import MERGE, MemoryState  # noqa: E402
 from commonplace.jobs.linking import plan_links  # noqa: E402
-from commonplace.jobs.reminders import plan_from_text  # noqa: E402
+from commonplace.jobs.text_reminders import plan_from_text  # noqa: E402
 from commonplace.note import timephrase  # noqa: E402
 
 NOW = datetime(2026, 4, 15, 10, tzinfo=UTC)

@@ -86,40 +86,33 @@ def test_entities_are_found_read_and_walked_as_notes(opened: Opened, file: Path)
     assert os.listdir(file.parent) == ["people.jsonl"]
 
 
-def test_a_line_another_program_appends_is_found_and_nothing_else_is_indexed_again(opened: Opened, file: Path) -> None:
+def test_of_a_file_another_program_changes_only_what_changed_is_indexed_again(opened: Opened, file: Path) -> None:
     memory = opened()
-    assert memory.sync().added == 2
-    assert memory.sync().total == 0
+
+    def changes() -> tuple[int, int, int]:
+        """Notes added, modified and removed since the last look; no other was touched."""
+        result = memory.sync()
+        assert result.total == result.added + result.modified + result.removed
+        return result.added, result.modified, result.removed
+
+    assert (changes(), changes()) == ((2, 0, 0), (0, 0, 0))
     with file.open("a") as lines:
         lines.write(entity("Bob", "plays chess"))
-    result = memory.sync()
-    assert (result.added, result.total) == (1, 1)
-    assert titles(memory, "chess") == ["Bob"]
-
-
-def test_a_line_that_changes_or_goes_changes_its_entity_alone(opened: Opened, file: Path) -> None:
-    memory = opened()
-    memory.sync()
-    other = file.with_name("new")
-    other.write_text(LINES.replace("likes tea", "likes coffee"))
-    os.replace(other, file)
-    result = memory.sync()
-    assert (result.modified, result.total) == (1, 1)
-    assert (titles(memory, "tea"), titles(memory, "coffee")) == ([], ["Ada"])
-    file.write_text(entity("Acme Corp", kind="company"))
-    result = memory.sync()
-    assert (result.removed, result.modified, result.total) == (1, 1, 2)  # the other one's relation went
-    assert titles(memory, "coffee") == []
-
-
-def test_a_relation_changes_the_note_it_leaves(opened: Opened, file: Path) -> None:
-    memory = opened()
-    memory.sync()
+    assert (changes(), titles(memory, "chess")) == ((1, 0, 0), ["Bob"])
     with file.open("a") as lines:
         lines.write(relation("Acme Corp", "likes", "Ada"))
-    result = memory.sync()
-    assert (result.modified, result.total) == (1, 1)
+    assert changes() == (0, 1, 0)
     assert "- likes [[Ada]]" in memory.read(("people", "Acme Corp.md")).text
+    other = file.with_name("new")
+    other.write_text(file.read_text().replace("likes tea", "likes coffee"))
+    os.replace(other, file)
+    assert (changes(), titles(memory, "tea"), titles(memory, "coffee")) == ((0, 1, 0), [], ["Ada"])
+    before = memory.read("people/ada").changed
+    file.write_text(file.read_text().replace('"name": "Ada"', '"name":  "Ada"'))
+    memory.sync()
+    assert memory.read("people/ada").changed == before  # it says the same
+    file.write_text(entity("Acme Corp", kind="company"))
+    assert (changes(), titles(memory, "coffee")) == ((0, 1, 2), [])  # the one that stays had relations
 
 
 def test_what_the_graph_tools_write_is_found_at_once(opened: Opened) -> None:
@@ -199,7 +192,7 @@ def test_names_no_file_could_have_are_notes_all_the_same(opened: Opened, file: P
         assert "/" not in hit.note.path
 
 
-def test_a_file_that_is_gone_keeps_its_notes_and_says_so(opened: Opened, file: Path) -> None:
+def test_a_file_that_is_gone_or_of_another_shape_keeps_its_notes_and_says_so(opened: Opened, file: Path) -> None:
     memory = opened()
     memory.sync()
     file.rename(file.with_name("away"))
@@ -210,11 +203,6 @@ def test_a_file_that_is_gone_keeps_its_notes_and_says_so(opened: Opened, file: P
     file.with_name("away").rename(file)
     assert memory.read("people/ada").title == "Ada"
     assert memory.warnings == []
-
-
-def test_a_file_of_another_shape_keeps_its_notes_and_says_so(opened: Opened, file: Path) -> None:
-    memory = opened()
-    memory.sync()
     file.write_text("[1]\n")
     assert titles(memory, "tea") == ["Ada"]
     (warning,) = memory.warnings
@@ -260,11 +248,3 @@ def test_any_entity_reads_back_from_its_note(tmp_path_factory: pytest.TempPathFa
             assert (note.type, info.title) == (said.type, said.name)
             assert tuple(each.content for each in note.observations) == said.observations
             assert [(each.type, each.target) for each in note.relations if each.is_item] == [(kind, "target")]
-
-
-def test_a_line_that_changes_but_says_the_same_keeps_the_time_of_its_entity(opened: Opened, file: Path) -> None:
-    memory = opened()
-    before = memory.read("people/ada").changed
-    file.write_text(LINES.replace('"name": "Ada"', '"name":  "Ada"'))
-    memory.sync()
-    assert memory.read("people/ada").changed == before

@@ -58,24 +58,15 @@ def test_an_answer_outlives_the_process_and_the_index(memory, tmp_path):
         assert keys(again) == rest
 
 
-def test_undo_of_an_answer_asks_again(memory):
+def test_undo_of_an_answer_asks_again_whether_it_was_written_down_or_a_change_of_its_own(memory):
     before = keys(memory)
-    for key in before[:2]:
-        memory.decide(key, "n")
-    assert memory.log(limit=1)[0].verb == "review"
-    memory.undo()
-    assert keys(memory) == before[1:]
-    memory.undo()
-    assert keys(memory) == before
-
-
-def test_an_answer_that_changes_something_is_a_change_of_its_own_and_undo_asks_again(memory):
-    before = keys(memory)
-    memory.decide(before[0], "y")
-    assert keys(memory) == before[1:]
-    assert memory.log(limit=1)[0].verb == "delete"
-    memory.undo()
-    assert sorted(keys(memory)) == sorted(before)
+    for key, choice, verb in ((before[0], "n", "review"), (before[1], "n", "review"), (before[2], "y", "delete")):
+        memory.decide(key, choice)
+        assert memory.log(limit=1)[0].verb == verb
+    assert keys(memory) == []
+    for left in (1, 2, 3):
+        memory.undo()
+        assert sorted(keys(memory)) == sorted(before[-left:])
 
 
 def test_questions_come_in_pages(memory):

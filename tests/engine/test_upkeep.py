@@ -4,39 +4,38 @@ from __future__ import annotations
 
 import os
 import threading
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
 from commonplace.engine import open_memory
-from commonplace.engine.upkeep import Upkeep
 from commonplace.errors import Conflict, Exists
 from commonplace.note.markdown import Record
 from commonplace.note.model import Draft
-from jobs.homes import ONE, THREE, TWO, further, tree
-
-MOMENT = datetime(2026, 5, 7, 10, 0, tzinfo=UTC)
+from jobs.homes import MOMENT, ONE, THREE, TWO, Home, further, tree
 
 
 @pytest.fixture
-def memory(tmp_path):
-    with open_memory(tmp_path / "home", clock=lambda: MOMENT) as opened:
-        yield opened
+def home(tmp_path):
+    home = Home(tmp_path / "home")
+    with home.memory:
+        yield home
 
 
 @pytest.fixture
-def upkeep(memory):
-    return Upkeep(memory)
+def memory(home):
+    return home.memory
+
+
+@pytest.fixture
+def upkeep(home):
+    return home.upkeep
 
 
 def remember(memory, text, category=None, **more):
     note = memory.write(Draft(text, project="categories", category=category, **more))
     return memory.memory_id(note.id)
-
-
-def a_record(id, content="user prefers dark mode", **more):
-    fields = {"category": "preferences", "created": MOMENT, "updated": MOMENT, **more}
-    return Record(id, content, **fields)
 
 
 def test_organizing_moves_the_file_and_keeps_every_other_byte(memory, upkeep):
@@ -55,15 +54,11 @@ def test_organizing_moves_the_file_and_keeps_every_other_byte(memory, upkeep):
     assert memory.memory_id(info.id).path == info.path
 
 
-def test_merging_unites_what_both_have_and_the_merged_id_still_reads(memory, upkeep):
-    upkeep.put(
-        [
-            a_record(ONE, "long text\nmore", tags=("a", "B"), links=(TWO,), access_count=2),
-            a_record(TWO, "long text", tags=("b", "c"), category="soul", access_count=3,
-                     created=datetime(2026, 5, 1, tzinfo=UTC), links=(ONE,), further={"title": "Long"}),
-            a_record(THREE, "third", links=(TWO,)),
-        ], "import",
-    )  # fmt: skip
+def test_merging_unites_what_both_have_and_the_merged_id_still_reads(home, memory, upkeep):
+    home.put(ONE, "long text\nmore", "preferences", tags=("a", "B"), links=(TWO,), access_count=2)
+    home.put(TWO, "long text", "soul", tags=("b", "c"), access_count=3, created=datetime(2026, 5, 1, tzinfo=UTC),
+             links=(ONE,), further={"title": "Long"})  # fmt: skip
+    home.put(THREE, "third", links=(TWO,))
     memory.read(TWO)
     upkeep.merge(memory.memory_id(ONE), memory.memory_id(TWO))
     survivor = memory.read(TWO, count=False)
@@ -153,12 +148,13 @@ def test_of_two_memories_linked_by_a_job_both_must_be_as_they_were(memory, upkee
 def test_what_is_derived_from_a_memory_is_linked_with_it_in_one_change(memory, upkeep):
     source = remember(memory, "call Bob tomorrow", "people")
     before = tree(memory.home)
-    new, after = upkeep.derive(source, a_record(ONE, "call Bob", category="reminders"), {"mine": ["x"]}, "remind")
+    record = Record(ONE, "call Bob", "reminders", MOMENT, MOMENT)
+    new, after = upkeep.derive(source, record, {"mine": ["x"]}, "remind")
     assert (new.id, new.links, after.links, after.header["mine"]) == (ONE, (source.id,), (ONE,), ["x"])
     with pytest.raises(Exists):
-        upkeep.derive(after, a_record(ONE, "call Bob"), {}, "remind")
+        upkeep.derive(after, record, {}, "remind")
     with pytest.raises(Conflict):
-        upkeep.derive(source, a_record(TWO, "call Bob"), {}, "remind")
+        upkeep.derive(source, replace(record, id=TWO), {}, "remind")
     memory.undo()
     assert tree(memory.home) == before
 

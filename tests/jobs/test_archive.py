@@ -49,12 +49,14 @@ def test_what_decays_is_a_plain_file_of_the_archive_which_no_list_shows(home: Ho
 
 
 @pytest.mark.promise("001-18.1")
-def test_what_expires_is_classified_on_its_way(home: Home) -> None:
-    one = home.write("we decided to use SQLite")
+def test_what_expires_is_classified_on_its_way_and_keeps_its_links(home: Home) -> None:
+    one, other = home.write("we decided to use SQLite"), home.write("the schema", "people")
+    home.memory.link(one, other)
     home.later(days=8)
     (action,) = home.job("expire").actions
     assert (action.verb, action.reason) == ("expire", "expired 2026-05-13T10:00:00Z")
     assert home.info(one).path.startswith("decisions/")
+    assert (home.info(one).links, home.info(other).links) == ((other,), (one,))
     note = home.memory.read(one)
     assert (note.project, note.phase, note.category, note.expires) == ("categories", "organized", "decisions", None)
 

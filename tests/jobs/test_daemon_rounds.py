@@ -3,158 +3,130 @@
 from __future__ import annotations
 
 import logging
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from commonplace.engine import open_memory
 from commonplace.jobs.job import Outcome, Round
-from commonplace.jobs.lifecycle import FACE, Scheduler
-from commonplace.note.model import Draft
 from commonplace.serve.daemon import Daemon
-from movable_clock import Clock
+from jobs.homes import Home
 
 
 @pytest.fixture
-def clock():
-    return Clock(datetime(2026, 5, 7, 10, 0, tzinfo=UTC))
-
-
-@pytest.fixture
-def memory(tmp_path, clock):
-    with open_memory(tmp_path / "home", face=FACE, clock=clock) as opened:
-        yield opened
-
-
-def somebody_writes(memory, text="a text"):
-    memory.as_caller("claude", "mcp").write(Draft(text, project="categories"))
+def dreamless(tmp_path: Path) -> Any:
+    home = Home(tmp_path / "quiet", "daemon:\n  dream: false\n")
+    with home.memory:
+        yield home
 
 
 @pytest.mark.promise("001-17.10")
-def test_the_steps_come_in_the_order_of_the_contract(memory):
-    assert [name for name, _ in Scheduler(memory).steps()] == [
+def test_the_steps_come_in_the_order_of_the_contract(home: Home) -> None:
+    assert [name for name, _ in home.daemon.steps()] == [
         "sync", "fold", "expire", "decay", "upgrade", "consolidate", "notify", "purge", "history", "dream", "embed",
         "memory.md",
     ]  # fmt: skip
 
 
 @pytest.mark.promise("001-17.10")
-def test_a_dream_of_each_level_comes_once_in_an_idle_period(memory, clock):
-    somebody_writes(memory)
-    scheduler = Scheduler(memory)
-    daemon = Daemon(scheduler, timedelta(minutes=1))
+def test_a_dream_of_each_level_comes_once_in_an_idle_period(home: Home) -> None:
+    home.write("a text")
     levels = []
     for minutes in (0, 4, 2, 10, 20, 30, 60, 60, 500):
-        clock.later(minutes=minutes)
-        levels.append(scheduler.level())
-        assert daemon.round()
+        home.later(minutes=minutes)
+        levels.append(home.daemon.level())
+        home.round()
     assert levels == [0, 0, 1, 0, 2, 0, 3, 0, 0]
-    somebody_writes(memory, "another")
-    assert scheduler.level() == 0
-    clock.later(minutes=5)
-    assert scheduler.level() == 1
+    home.write("another")
+    assert home.daemon.level() == 0
+    home.later(minutes=5)
+    assert home.daemon.level() == 1
 
 
-def test_after_a_long_absence_the_deepest_due_dream_comes_alone(memory, clock):
-    somebody_writes(memory)
-    clock.later(hours=3)
-    scheduler = Scheduler(memory)
-    assert scheduler.level() == 3
-    assert Daemon(scheduler, timedelta(minutes=1)).round()
-    assert scheduler.level() == 0
+def test_after_a_long_absence_the_deepest_due_dream_comes_alone_and_a_change_by_hand_ends_it(home: Home) -> None:
+    home.write("a text")
+    home.later(hours=3)
+    assert home.daemon.level() == 3
+    home.round()
+    assert home.daemon.level() == 0
+    (home.memory.home / "categories" / "people").mkdir(parents=True)
+    (home.memory.home / "categories" / "people" / "by-hand.md").write_text("Bob likes tea\n")
+    home.round()
+    home.later(minutes=6)
+    assert home.daemon.level() == 1
 
 
-def test_where_nothing_ever_changed_one_light_dream_comes(memory, clock):
-    scheduler = Scheduler(memory)
-    assert scheduler.level() == 1
-    assert Daemon(scheduler, timedelta(minutes=1)).round()
-    clock.later(hours=5)
-    assert scheduler.level() == 0
+def test_where_nothing_ever_changed_one_light_dream_comes(home: Home) -> None:
+    assert home.daemon.level() == 1
+    home.round()
+    home.later(hours=5)
+    assert home.daemon.level() == 0
 
 
-def test_a_change_by_hand_starts_a_new_idle_period(memory, clock):
-    somebody_writes(memory)
-    scheduler = Scheduler(memory)
-    daemon = Daemon(scheduler, timedelta(minutes=1))
-    clock.later(hours=3)
-    daemon.round()
-    (memory.home / "categories" / "people").mkdir(parents=True)
-    (memory.home / "categories" / "people" / "by-hand.md").write_text("Bob likes tea\n")
-    daemon.round()
-    clock.later(minutes=6)
-    assert scheduler.level() == 1
+def test_dreams_can_be_switched_off(dreamless: Home) -> None:
+    assert dreamless.daemon.level() == 0
 
 
-@pytest.fixture
-def dreamless(tmp_path, clock):
-    home = tmp_path / "quiet"
-    home.mkdir()
-    (home / "config.yaml").write_text("daemon:\n  dream: false\n")
-    with open_memory(home, face=FACE, clock=clock) as opened:
-        yield opened
-
-
-def test_dreams_can_be_switched_off(dreamless):
-    assert Scheduler(dreamless).level() == 0
-
-
-def test_a_step_that_fails_is_logged_and_does_not_stop_the_others(memory, caplog):
-    def fail():
+def test_a_step_that_fails_is_logged_and_does_not_stop_the_others(
+    home: Home, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> int:
         raise RuntimeError("the disk is on fire")
 
-    class Burning(Scheduler):
-        def steps(self):
-            return [("sync", fail), *super().steps()[1:]]
-
+    steps = [("sync", fail), *home.daemon.steps()[1:]]
+    monkeypatch.setattr(home.daemon, "steps", lambda: steps)
     with caplog.at_level(logging.INFO):
-        assert not Daemon(Burning(memory), timedelta(minutes=1)).round()
+        assert not Daemon(home.daemon, timedelta(minutes=1)).round()
     assert "[sync] the disk is on fire" in caplog.text
-    assert (memory.home / "memory.md").exists()
+    assert (home.memory.home / "memory.md").exists()
 
 
-def test_while_nothing_changes_and_no_time_is_over_the_jobs_look_at_nothing(memory, clock, monkeypatch):
-    somebody_writes(memory)
-    daemon = Daemon(Scheduler(memory), timedelta(minutes=1))
-    daemon.round()
-    looked = []
+def test_while_nothing_changes_and_no_time_is_over_the_jobs_look_at_nothing(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = home.write("a text")
+    home.round()
+    looked: list[str] = []
     monkeypatch.setattr(Round, "run", lambda turn, name, plan: looked.append(name) or Outcome(name))
-    clock.later(minutes=1)
-    daemon.round()
+    home.later(minutes=1)
+    home.round()
     assert looked == []
-    memory.read(memory.log()[0].path.rpartition("-")[2].removesuffix(".md"))
-    clock.later(minutes=1)
-    daemon.round()
+    home.memory.read(one)
+    home.later(minutes=1)
+    home.round()
     assert looked == ["expire", "decay", "upgrade", "consolidate"]
 
 
-def test_what_is_written_while_the_jobs_plan_is_looked_at_in_the_next_round(dreamless, clock, monkeypatch):
-    somebody_writes(dreamless)
-    daemon = Daemon(Scheduler(dreamless), timedelta(minutes=1))
-    daemon.round()
-    clock.later(minutes=1)
-    dreamless.read(dreamless.log()[0].path.rpartition("-")[2].removesuffix(".md"))
-    planned, real = [], Round.run
+def test_what_is_written_while_the_jobs_plan_is_looked_at_in_the_next_round(
+    dreamless: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = dreamless.write("a text")
+    dreamless.round()
+    dreamless.later(minutes=1)
+    dreamless.memory.read(one)
+    planned, real = list[str](), Round.run
 
-    def run(turn, name, plan):
+    def run(turn: Round, name: str, plan: Any) -> Outcome:
         outcome = real(turn, name, plan)
         planned.append(name)
         if planned == ["expire"]:
-            somebody_writes(dreamless)
+            dreamless.write("a text")
         return outcome
 
     monkeypatch.setattr(Round, "run", run)
-    daemon.round()
-    clock.later(minutes=1)
-    daemon.round()
+    dreamless.round()
+    dreamless.later(minutes=1)
+    dreamless.round()
     assert planned == ["expire", "decay", "upgrade", "consolidate"] * 2
 
 
-def test_what_is_over_in_a_quiet_week_is_expired_all_the_same(dreamless, clock):
-    somebody_writes(dreamless)
-    daemon = Daemon(Scheduler(dreamless), timedelta(minutes=1))
-    daemon.round()
-    clock.later(days=7)
-    daemon.round()
-    clock.later(seconds=1)
-    daemon.round()
-    assert dreamless.log()[0].verb == "expire"
+def test_what_is_over_in_a_quiet_week_is_expired_all_the_same(dreamless: Home) -> None:
+    dreamless.write("a text", source="claude")
+    dreamless.round()
+    dreamless.later(days=7)
+    dreamless.round()
+    dreamless.later(seconds=1)
+    assert dreamless.memory.log()[0].verb == "write"
+    dreamless.round()
+    assert dreamless.memory.log()[0].verb == "expire"

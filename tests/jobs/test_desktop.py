@@ -110,17 +110,25 @@ def test_nothing_is_started_when_nothing_is_to_be_shown(programs: Path, method: 
 
 
 def test_auto_is_the_desktop_where_there_is_one(programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sender, script = program(programs, "notify-send"), program(programs, "osascript")
+
+    def shown() -> str:
+        """The name of the program that `auto` starts now, "" for none."""
+        for place in (sender, script):
+            Path(f"{place}.arguments").unlink(missing_ok=True)
+        assert reminders.show(settings(programs, "auto"), ["x"]) is None
+        return " ".join(place.name for place in (sender, script) if os.path.exists(f"{place}.arguments"))
+
     monkeypatch.setattr("sys.platform", "darwin")
-    assert reminders.notification_method("auto") == "osascript"
+    assert shown() == "osascript"
     monkeypatch.setattr("sys.platform", "linux")
-    assert reminders.notification_method("auto") == "file"
-    monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path=/x")
-    assert reminders.notification_method("auto") == "file"
-    program(programs, "notify-send")
-    assert reminders.notification_method("auto") == "notify-send"
-    monkeypatch.delenv("DBUS_SESSION_BUS_ADDRESS")
+    assert shown() == ""
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(programs))
-    assert reminders.notification_method("auto") == "file"
+    assert shown() == ""
     (programs / "bus").touch()
-    assert reminders.notification_method("auto") == "notify-send"
-    assert reminders.notification_method("file") == "file"
+    assert shown() == "notify-send"
+    monkeypatch.delenv("XDG_RUNTIME_DIR")
+    monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path=/x")
+    assert shown() == "notify-send"
+    sender.unlink()
+    assert shown() == ""

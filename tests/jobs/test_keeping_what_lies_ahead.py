@@ -42,23 +42,13 @@ def live(home: Home, until: str, *without: str) -> None:
         home.round(*without)
 
 
-def test_what_an_agent_noted_about_a_day_ahead_is_there_on_that_day(home: Home) -> None:
-    live(home, "07-15")
-    assert ("project", TEXT) in shown(home)
-
-
-def test_a_reminder_stays_in_the_pending_list_after_it_fired_though_it_was_made_long_ago(home: Home) -> None:
-    live(home, "07-20")
-    assert TEXT in (home.memory.home / "pending.md").read_text(encoding="utf-8")
-    live(home, "07-23")
-    assert TEXT not in (home.memory.home / "pending.md").read_text(encoding="utf-8")
-
-
-def test_both_are_archived_when_the_reminder_leaves_the_list(home: Home) -> None:
+def test_a_memory_and_its_reminder_stay_until_that_leaves_the_pending_list(home: Home) -> None:
     live(home, "07-22")
     assert shown(home) == {("project", TEXT), ("reminders", TEXT)}
+    assert TEXT in (home.memory.home / "pending.md").read_text(encoding="utf-8")  # though it was made long ago
     live(home, "07-23")
     assert shown(home) == set()
+    assert TEXT not in (home.memory.home / "pending.md").read_text(encoding="utf-8")
 
 
 def test_a_reminder_that_was_acknowledged_is_archived_at_once_when_it_is_old(home: Home) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -31,20 +30,6 @@ def test_a_memory_of_the_inbox_expires_after_its_time_and_not_a_moment_before(ho
 def test_an_organized_memory_never_expires_whatever_its_file_says(home: Home) -> None:
     home.put(ONE, "kept", "people", expires=MOMENT)
     home.later(days=1)
-    assert home.job("expire").actions == ()
-
-
-def test_what_expired_is_in_the_archive_and_comes_back_with_undo(home: Home) -> None:
-    one, other = home.write("soon gone"), home.write("linked", "people")
-    home.memory.link(one, other)
-    before = home.tree()
-    home.later(days=8)
-    home.job("expire")
-    assert home.info(one).phase == "archived"
-    assert home.info(other).links == (one,)
-    assert home.memory.undo().verb == "undo"
-    assert home.forgotten_undos() == before
-    assert home.info(one).header["kept_from"] == ["expire"]
     assert home.job("expire").actions == ()
 
 
@@ -203,31 +188,16 @@ def fill(home: Home) -> None:
         home.memory.read(often)
 
 
-RUNS: dict[str, Callable[[Home, bool], list[job.Outcome]]] = {
-    "consolidate": lambda home, dry: lifecycle.consolidate(home.memory, dry_run=dry),
-    "decay": lambda home, dry: [home.job("decay", dry_run=dry)],
-}
-
-
 @pytest.mark.promise("001-17.4")
-@pytest.mark.parametrize("name", RUNS)
-def test_a_dry_run_changes_nothing_and_names_the_same_actions(home: Home, name: str) -> None:
+def test_a_dry_run_changes_nothing_and_names_the_actions_after_which_a_second_run_has_none(home: Home) -> None:
     fill(home)
     before = home.everything()
-    planned = RUNS[name](home, True)
+    planned = verbs(lifecycle.consolidate(home.memory, dry_run=True))
     assert home.everything() == before
-    done = RUNS[name](home, False)
-    assert [each.actions for each in planned] == [each.actions for each in done]
-    assert any(each.actions for each in done)
-
-
-@pytest.mark.promise("001-17.4")
-@pytest.mark.parametrize("name", RUNS)
-def test_a_second_run_with_the_same_clock_has_no_actions_and_changes_no_byte(home: Home, name: str) -> None:
-    fill(home)
-    RUNS[name](home, False)
+    assert verbs(lifecycle.consolidate(home.memory)) == planned
+    assert all(planned.values())
     before = home.tree()
-    assert [each.actions for each in RUNS[name](home, False)] == [()] * len(RUNS[name](home, True))
+    assert not any(verbs(lifecycle.consolidate(home.memory)).values())
     assert home.tree() == before
 
 

@@ -7,7 +7,7 @@ be a moment old.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from contextlib import suppress
 
 from commonplace.config import Settings
 from commonplace.index.rows import indexed
@@ -28,24 +28,18 @@ def offers(settings: Settings, kind: str, prefix: str = "", agent: str | None = 
     layout = Layout(settings.home)
     if kind == "project":
         return [*BUILT_IN_PROJECTS, *settings.projects]
-    if kind == "change":
-        return [each for each in _changes(layout) if each.startswith(prefix)][:MOST] if agent is None else []
-    rows = indexed(layout.index, kind, prefix, agent, MOST)
-    return [f"{value}\t{one_line(text).strip()[:_PREVIEW]}".rstrip("\t") for value, text in rows]
-
-
-def _changes(layout: Layout) -> Iterator[str]:
-    """The latest changes: number, and what was done to what."""
-    try:
-        with layout.journal.open("rb") as file:
+    if kind == "change" and agent is None:  # number, and what was done to what
+        found, lines = list[str](), list[bytes]()
+        with suppress(OSError), layout.journal.open("rb") as file:
             size = file.seek(0, 2)
             file.seek(max(0, size - _TAIL))
             lines = file.read().splitlines()[1 if size > _TAIL else 0 :]
-    except OSError:
-        return
-    for line in reversed(lines):
-        try:
-            row = json.loads(line)
-            yield f"{row['change']}\t{row['verb']} {row['project']}/{row['path']}"
-        except (ValueError, KeyError, TypeError):
-            continue
+        for line in reversed(lines):
+            with suppress(ValueError, KeyError, TypeError):
+                row = json.loads(line)
+                found.append(f"{row['change']}\t{row['verb']} {row['project']}/{row['path']}")
+        return [each for each in found if each.startswith(prefix)][:MOST]
+    if kind == "change":
+        return []
+    rows = indexed(layout.index, kind, prefix, agent, MOST)
+    return [f"{value}\t{one_line(text).strip()[:_PREVIEW]}".rstrip("\t") for value, text in rows]

@@ -7,7 +7,6 @@ import os
 import re
 import sqlite3
 import stat
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from commonplace.config import absolute
@@ -66,7 +65,20 @@ def examine(memory: ReadVerbs) -> list[Finding]:
         found += [Finding("warning", "bad_config", name, warning) for warning in warnings]
         if trouble := engine.home.trouble():
             found.append(Finding("warning", "weak_role", engine.settings.space, trouble))
-        found += [*_leftovers(engine), *_graph_files(engine)]
+        found += _leftovers(engine)
+        graphs = [store.root for store in engine.stores.values() if store.holds_entities and os.path.exists(store.root)]
+        if engine.settings.graph_file:
+            graphs.append(str(absolute(engine.settings.graph_file)))
+        if graphs:
+            from commonplace.store.inplace.graph_store import GraphStore
+        for place in dict.fromkeys(graphs):
+            file = os.path.basename(place)
+            graph = GraphStore(file, place, logs=False)
+            try:
+                graph.fresh()
+            except CommonplaceError as error:
+                found.append(Finding("error", "unreadable", file, str(error)))
+            found += [Finding("warning", "unreadable", file, text) for text in graph.warnings()]
         if (mode := stat.S_IMODE(os.stat(engine.layout.root).st_mode)) & 0o077:
             text = f"others can read the home (mode {mode:o})"
             found.append(Finding("warning", "permissions", ".", text, "set its mode to 700"))
@@ -120,27 +132,6 @@ def _unfinished(engine: Engine) -> list[Finding]:
     if count:
         text = f"{count} kept {'text belongs' if count == 1 else 'texts belong'} to no change"
         found.append(Finding("info", "unreferenced_text", "history", text, "remove it"))
-    return found
-
-
-def _graph_files(engine: Engine) -> list[Finding]:
-    """What is wrong with the graph file of the configuration, and with those that are projects."""
-    places = [store.root for store in engine.stores.values() if store.holds_entities and os.path.exists(store.root)]
-    if engine.settings.graph_file:
-        places.append(str(absolute(engine.settings.graph_file)))
-    if not places:
-        return []
-    from commonplace.store.inplace.graph_store import GraphStore
-
-    found = []
-    for place in dict.fromkeys(places):
-        name = os.path.basename(place)
-        graph = GraphStore(name, place, logs=False)
-        try:
-            graph.fresh()
-        except CommonplaceError as error:
-            found.append(Finding("error", "unreadable", name, str(error)))
-        found += [Finding("warning", "unreadable", name, text) for text in graph.warnings()]
     return found
 
 
@@ -203,63 +194,49 @@ def _leftovers(engine: Engine) -> list[Finding]:
 
 def repair(memory: ReadVerbs, findings: list[Finding]) -> None:
     """Carry out the safe repairs of these findings and mark them `fixed`. Raises StorageError."""
-    engine = memory.engine
-    with engine.writing():
+    with memory.engine.writing():
         for finding in findings:
             if finding.fix:
-                _REPAIRS[finding.code](memory, finding)
+                _repair(memory, finding)
                 finding.fixed = True
 
 
-def _rebuild_index(memory: ReadVerbs, finding: Finding) -> None:
-    memory.engine.rebuild_index()
-    memory.engine.fresh()
-
-
-def _remove_link(memory: ReadVerbs, finding: Finding) -> None:
-    """Drop every link of this note that leads nowhere."""
-    folder, _, path = finding.path.partition("/")
-    info = memory.index.notes.get(CATEGORY_PROJECT if folder == CATEGORY_PROJECT else ARCHIVE_PROJECT, path)
-    gone = finding.text.removeprefix("links to ").partition(",")[0]
-    if info is not None and gone in info.links:
-        with memory.change("unlink", fresh=False) as change:
-            set_keys(memory, change, info, links_without(info, gone))
-
-
-def _empty_lock(memory: ReadVerbs, finding: Finding) -> None:
-    try:
-        fd = lock_file(memory.engine.layout.daemon_lock, fcntl.LOCK_EX | fcntl.LOCK_NB, make=False)
-        os.ftruncate(fd, 0)
-        os.close(fd)
-    except (BlockingIOError, FileNotFoundError):
-        return  # a daemon has started, or somebody removed it
-    except OSError as error:
-        raise StorageError(finding.path, reason(error)) from None
-
-
-def _remove_temp(memory: ReadVerbs, finding: Finding) -> None:
-    project, inside, path = finding.path.partition("/")
-    try:
-        if not inside:
-            (memory.engine.layout.root / finding.path).unlink(missing_ok=True)
-            return
-        store = memory.engine.store(project)
-        with open_folder(store.root, path.rpartition("/")[0], project) as folder:
-            os.unlink(path.rpartition("/")[2], dir_fd=folder.fd)
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise StorageError(finding.path, reason(error)) from None
-
-
-_REPAIRS: dict[str, Callable[[ReadVerbs, Finding], object]] = {
-    "unfinished_write": lambda memory, found: memory.engine.home.retry(str(memory.engine.layout.private / found.path)),
-    "unfinished_erase": lambda memory, _: finish(HistoryVerbs(memory.engine, None, memory.face)),
-    "unreferenced_text": lambda memory, _: memory.engine.home.history.sweep(memory.engine.home.spared()),
-    "unreferenced_vectors": lambda memory, _: Embedding(memory).drop_gone(),
-    "index_stale": _rebuild_index,
-    "dangling_link": _remove_link,
-    "stale_lock": _empty_lock,
-    "stale_temp": _remove_temp,
-    "permissions": lambda memory, _: os.chmod(memory.engine.layout.root, 0o700),
-}
+def _repair(memory: ReadVerbs, finding: Finding) -> None:
+    engine, home = memory.engine, memory.engine.home
+    place, _, path = finding.path.partition("/")
+    match finding.code:
+        case "unfinished_write":
+            home.retry(str(engine.layout.private / finding.path))
+        case "unfinished_erase":
+            finish(HistoryVerbs(engine, None, memory.face))
+        case "unreferenced_text":
+            home.history.sweep(home.spared())
+        case "unreferenced_vectors":
+            Embedding(memory).drop_gone()
+        case "index_stale":
+            engine.rebuild_index()
+            engine.fresh()
+        case "dangling_link":
+            info = memory.index.notes.get(CATEGORY_PROJECT if place == CATEGORY_PROJECT else ARCHIVE_PROJECT, path)
+            gone = finding.text.removeprefix("links to ").partition(",")[0]
+            if info is not None and gone in info.links:
+                with memory.change("unlink", fresh=False) as change:
+                    set_keys(memory, change, info, links_without(info, gone))
+        case "permissions":
+            os.chmod(engine.layout.root, 0o700)
+        case "stale_lock" | "stale_temp":
+            try:
+                if finding.code == "stale_lock":
+                    fd = lock_file(engine.layout.daemon_lock, fcntl.LOCK_EX | fcntl.LOCK_NB, make=False)
+                    os.ftruncate(fd, 0)
+                    os.close(fd)
+                elif not path:
+                    os.unlink(engine.layout.root / place)
+                else:
+                    folder, _, name = path.rpartition("/")
+                    with open_folder(engine.store(place).root, folder, place) as opened:
+                        os.unlink(name, dir_fd=opened.fd)
+            except (BlockingIOError, FileNotFoundError):
+                return  # a daemon has started, or somebody removed it
+            except OSError as error:
+                raise StorageError(finding.path, reason(error)) from None

@@ -32,14 +32,11 @@ _NEAREST = 60
 """So many of the nearest passages are weighed besides the notes that hold words of the question."""
 
 
-def _choice(settings: Settings) -> ModelSettings:
-    return ModelSettings(settings.semantic_model, settings.semantic_endpoint, settings.semantic_key)
-
-
 def known_texts(settings: Settings, texts: tuple[str, ...]) -> KnownTexts | None:
     """The vectors of texts of the program's own, kept in the home; None without a model."""
     try:
-        return _known_texts(Layout(settings.home).vectors, _choice(settings), texts)
+        choice = ModelSettings(settings.semantic_model, settings.semantic_endpoint, settings.semantic_key)
+        return _known_texts(Layout(settings.home).vectors, choice, texts)
     except NoModel:
         return None
 
@@ -67,7 +64,7 @@ class Embedding:
         with engine.guard:
             if engine.vectors is None and not engine.no_vectors:
                 settings = engine.settings
-                choice = _choice(settings)
+                choice = ModelSettings(settings.semantic_model, settings.semantic_endpoint, settings.semantic_key)
                 try:
                     identify(choice)
                     from commonplace.index.vectors.nearest import Vectors

@@ -370,7 +370,15 @@ class IntoDatabase:
             self._fill(space, places, progress)
             with self.session.exclusive():
                 self._fill(space, self._places(), None)
-                self._check(space)
+                # What the server makes of its bytes must be what was read here.
+                there, names = space.read_again(), {key: name for key, (name, _) in self._places().items()}
+                read = {key: digest for key, (_, kind, digest) in self._seen.items() if kind == "file"}
+                lines = {number: sha256(line) for number, (_, line) in self._lines().items()}
+                if there != read or space.lines() != lines or len(space.texts()) != self.texts:
+                    why = "what it holds is not what was read; run the move again"
+                    raise StorageError(self.address.rpartition("@")[2], why)
+                self.digests = {names[key]: digest for key, digest in there.items()}
+                self.size = sum(stamp[0] for stamp, kind, _ in self._seen.values() if kind == "file")
                 access = self.session.engine.access
                 counts, last = access.counts(), self.session.engine.home.history.last
                 space.finish(last, counts, access.used(), self._shared())
@@ -472,18 +480,6 @@ class IntoDatabase:
                     change = Change.load(line)
                     found[change.number] = change, line + b"\n"
         return found
-
-    def _check(self, space: NewSpace) -> None:
-        """Compare what the server makes of its bytes with what was read here. Raises StorageError."""
-        read = {key: digest for key, (_, kind, digest) in self._seen.items() if kind == "file"}
-        there = space.read_again()
-        lines = {number: sha256(line) for number, (_, line) in self._lines().items()}
-        if there != read or space.lines() != lines or len(space.texts()) != self.texts:
-            why = "what it holds is not what was read; run the move again"
-            raise StorageError(self.address.rpartition("@")[2], why)
-        names = {key: name for key, (name, _) in self._places().items()}
-        self.digests = {names[key]: digest for key, digest in there.items()}
-        self.size = sum(stamp[0] for stamp, kind, _ in self._seen.values() if kind == "file")
 
     def _shared(self) -> dict[str, bytes]:
         """The files all replicas share, as they are to be there."""

@@ -401,23 +401,19 @@ def _inverse(store: GraphStore, kept: KeptLines) -> LineEdit | None:
             edit.lines[found.pop(0)] = old
         else:
             return None
-    if any(_is_there(store, edit, old) for _, old in returning):
-        return None
+    for _, old in returning:  # whether its entity or relation stands in the file again
+        said, again = said_by(old), list[int]()
+        if isinstance(said, GraphRelation):
+            again = [slot for slot in store.ends.get(said.source, ()) if store.relations[slot].triple == said.triple]
+        elif said is not None:
+            again = store.named.get(said.name, [])
+        if any(slot not in edit.lines for slot in again):
+            return None
     left = [slot for slot, line in enumerate(store.lines) if line and edit.lines.get(slot) != b""]
     for before, (number, old) in enumerate(returning):
         at = number - before
         edit.inserted.setdefault(left[at] if at < len(left) else len(store.lines), []).append(old)
     return edit
-
-
-def _is_there(store: GraphStore, edit: LineEdit, line: bytes) -> bool:
-    """Whether the entity or relation of a line stands in the file, but for what the edit removes."""
-    found = said_by(line)
-    if isinstance(found, GraphRelation):
-        slots = [slot for slot in store.ends.get(found.source, ()) if store.relations[slot].triple == found.triple]
-    else:
-        slots = store.named.get(found.name, []) if found is not None else []
-    return any(slot not in edit.lines for slot in slots)
 
 
 def _key(entity: EntityLine) -> EntityKey:

@@ -251,17 +251,14 @@ class NoteEdits:
         with self._changing(row.name, row) as text:
             text.drop_relations(lambda item: is_dropped((row.name, self._graph.target_of(item, row), item.type)))
         if row.kind is None and not text.relations:
-            self._remove(row)
-
-    def _remove(self, row: EntityRow) -> None:
-        self._removed[row.path] = (row, read_unlocked(self._session, self._info(row)))
+            self._removed[row.path] = (row, read_unlocked(self._session, self._info(row)))
 
     def remove_entities(self, names: Sequence[str]) -> None:
         gone, paths = set(names), set()
         for name, rows in self._rows.items():
             self._row(name)
             for row in rows:
-                self._remove(row)
+                self._removed[row.path] = (row, read_unlocked(self._session, self._info(row)))
                 paths.add(row.path)
         touching = self._index.entities.relations_at(gone, self._session.agent)
         linking = [each for each in touching if each.target in gone and each.order[1] not in paths]

@@ -120,8 +120,22 @@ class LinkVerbs(ReadVerbs):
                 for info, other in ((first, second), (second, first)):
                     if other.id not in info.links:
                         set_keys(self, change, info, linked_keys(info, other))
-            else:
-                self._add_relation(change, first, second, type)
+            else:  # `- type [[Target]]` in the source's Relations, unless it is there
+                edges = self.index.links.outgoing(first, self.agent)
+                if not any(edge.type == type and edge.note and edge.note.row == second.row for edge in edges):
+                    from commonplace.note.edit import AddItem
+
+                    project = None if first.project == second.project else second.project
+                    found = self.index.links.resolve(
+                        second.title, project=first.project, folder="", viewer=self.agent, target_project=project
+                    )
+                    name = second.permalink
+                    if found is not None and found.row == second.row:
+                        name = second.title if project is None else f"{project}::{second.title}"
+                    file, text = editable(self, first)
+                    kind = type if " " not in type else f'"{type}"'
+                    edited = AddItem("Relations", f"- {kind} [[{name}]]").apply(text).text
+                    change.put(first.project, first.path, edited.encode(), old=file, scope=first.scope)
             change.about = (first.project, first.path)
         return change.done is not None
 
@@ -130,26 +144,6 @@ class LinkVerbs(ReadVerbs):
         if (first.project, first.path) == (second.project, second.path):
             raise InvalidInput("cannot link a memory to itself")
         return first, second
-
-    def _add_relation(self, change: Transaction, source: NoteInfo, target: NoteInfo, type: str) -> None:
-        """Add `- type [[Target]]` to the source's Relations, unless it is there."""
-        from commonplace.note.edit import AddItem
-
-        edges = self.index.links.outgoing(source, self.agent)
-        if any(edge.type == type and edge.note and edge.note.row == target.row for edge in edges):
-            return
-        is_near = source.project == target.project
-        name = target.title if is_near else f"{target.project}::{target.title}"
-        found = self.index.links.resolve(
-            target.title, project=source.project, folder="", viewer=self.agent,
-            target_project=None if is_near else target.project,
-        )  # fmt: skip
-        if found is None or found.row != target.row:
-            name = target.permalink
-        file, text = editable(self, source)
-        kind = type if " " not in type else f'"{type}"'
-        edited = AddItem("Relations", f"- {kind} [[{name}]]").apply(text).text
-        change.put(source.project, source.path, edited.encode(), old=file, scope=source.scope)
 
     @verb
     def unlink(self, a: Ref, b: Ref) -> bool:

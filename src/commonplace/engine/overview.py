@@ -89,10 +89,18 @@ def record(memory: ReadVerbs, each: Note | NoteInfo, content: str) -> dict[str, 
         "path": home_path(each),
     }
     for key in FURTHER if not isinstance(each, NoteInfo) or each.may_say(FURTHER) else ():
-        value = _further(key, each.header.get(key))
-        if key == "unlinked" and value:
+        value = each.header.get(key)
+        if value in (None, "", []):
+            continue
+        if key in _LISTS:
+            value = [str(item) for item in value] if isinstance(value, list) else [str(value)]
+        elif key in _TIMES:
+            value = str(value)
+            with suppress(ValueError, OverflowError):
+                value = stamp(parse_stamp(value))
+        if key == "unlinked":
             value = visible_links(memory, value)
-        if value not in (None, "", []):
+        if value != []:
             row[key] = value
     if each.suspicious:
         row["suspicious"] = list(each.suspicious)
@@ -138,16 +146,6 @@ def complaint(error: NotFound | Ambiguous) -> str:
     return f"memory not found: {error.identifier}"
 
 
-def _further(key: str, value: Any) -> Any:
-    if key in _LISTS and value not in (None, "", []):
-        return [str(item) for item in value] if isinstance(value, list) else [str(value)]
-    if key in _TIMES and value not in (None, "", []):
-        with suppress(ValueError, OverflowError):
-            return stamp(parse_stamp(str(value)))
-        return str(value)
-    return value
-
-
 def _stamped(value: datetime | str) -> str:
     return value if isinstance(value, str) else stamp(value)
 
@@ -177,14 +175,24 @@ class Overview:
                 continue
             section = found[category]
             lines += ["", f"## {category} ({section.total})", ""]
-            if category == REMINDERS:
-                waiting = self._waiting()
-                when = (f"{due.astimezone(zone):%Y-%m-%d %H:%M}" if due else "no date" for _, due in waiting)
-                lines += [self._line(info, f"{time} ") for (info, _), time in zip(waiting[:most], when, strict=False)]
-                left, more = len(waiting) - most, "memory remind --list"
-            else:
-                lines += [self._line(info, "") for info in section.first]
-                left, more = section.total - most, f"memory list --category {category}"
+            shown = [(info, "") for info in section.first]
+            left, more = section.total - most, f"memory list --category {category}"
+            if category == REMINDERS:  # those still to fire with their time, the next one first, undated ones last
+                from commonplace.note.reminder import Reminder  # most commands show no reminder
+
+                reminders = [(info, Reminder.of(info.header)) for info in engine.index.notes.reminders()]
+                waiting = [
+                    (each.due, info) for info, each in reminders if each.is_waiting and each.due and not each.is_undated
+                ]
+                waiting.sort(key=lambda each: (each[0], each[1].id))
+                shown = [(info, f"{due.astimezone(zone):%Y-%m-%d %H:%M} ") for due, info in waiting]
+                shown += [(info, "no date ") for info, each in reminders if each.is_undated]
+                left, more = len(shown) - most, "memory remind --list"
+                shown = shown[:most]
+            for (info, lead), content in zip(shown, contents(self.memory, [info for info, _ in shown]), strict=True):
+                text = first_line(content).lstrip("#").strip()
+                text = text if len(text) <= _LENGTH else text[:_LENGTH] + "..."
+                lines.append(" ".join([f"- {info.id[:8]} {lead}{text}", *(f"#{tag}" for tag in info.tags)]))
             lines += [f"- … {left} more: `{more}`"] if left > 0 else []
         if len(lines) > MOST_LINES:
             lines[MOST_LINES - 2 :] = ["", "… more: `memory list --limit 0`"]
@@ -204,20 +212,6 @@ class Overview:
     def keep_up(self) -> bool:
         """As `refresh`, if this process changed a memory since the last time."""
         return CATEGORY_PROJECT in self.engine.changed_projects and self.refresh()
-
-    def _waiting(self) -> list[tuple[NoteInfo, datetime | None]]:
-        """Reminders still to fire with their time, the next one first, undated ones last."""
-        from commonplace.note.reminder import Reminder  # most commands show no reminder
-
-        every = [(info, Reminder.of(info.header)) for info in self.engine.index.notes.reminders()]
-        dated = [(info, each.due) for info, each in every if each.is_waiting and each.due and not each.is_undated]
-        return [*sorted(dated, key=lambda each: (each[1], each[0].id)),
-                *((info, None) for info, each in every if each.is_undated)]  # fmt: skip
-
-    def _line(self, info: NoteInfo, lead: str) -> str:
-        text = first_line(content_of(self.memory, info)).lstrip("#").strip()
-        shown = text if len(text) <= _LENGTH else text[:_LENGTH] + "..."
-        return " ".join([f"- {info.id[:8]} {lead}{shown}", *(f"#{tag}" for tag in info.tags)])
 
 
 class Pending:
@@ -251,7 +245,10 @@ class Pending:
         `create` a home that has no such file gets none."""
         engine = self.engine
         with engine.writing():
-            known = [path for path in engine.layout.pending_lists() if _is_ours(path)]
+            known = []
+            for path in engine.layout.pending_lists():  # those we made, not some file of the user's with such a name
+                with suppress(OSError), open(open_own(path, os.O_RDONLY), "rb") as file:
+                    known += [path] if file.read(len(_HEAD)) == _HEAD.encode() else []
             if not known and not create:
                 return False
             parts: dict[Path, list[tuple[NoteInfo, Reminder]]] = {path: [] for path in (engine.layout.pending, *known)}
@@ -261,26 +258,16 @@ class Pending:
                     parts[engine.layout.pending].append(each)
                 elif agent != scope and is_agent(agent):  # else nobody can have it: it was written by hand
                     parts.setdefault(engine.layout.pending_of(agent), []).append(each)
-            written = [put_derived(path, self._text(part).encode()) for path, part in sorted(parts.items())]
-            return any(written)
-
-    def _text(self, part: Sequence[tuple[NoteInfo, Reminder]]) -> str:
-        zone, rows = self.engine.settings.reading_zone, []
-        for number, (info, reminder) in enumerate(part, 1):
-            due = reminder.shown_due
-            when = f"{due.astimezone(zone):%Y-%m-%d %H:%M}" if due else "no date"
-            text = reminder.caveat + one_line(content_of(self.memory, info)).strip()
-            rows.append(f"{number}. {text}\n   due {when}, id {info.id[:8]}\n\n")
-        return _HEAD + ("".join(rows) or _NONE)
-
-
-def _is_ours(path: Path) -> bool:
-    """Whether a file is a list we made, not some file of the user's with such a name."""
-    try:
-        with open(open_own(path, os.O_RDONLY), "rb") as file:
-            return file.read(len(_HEAD)) == _HEAD.encode()
-    except OSError:
-        return False
+            written, zone = False, engine.settings.reading_zone
+            for path, part in sorted(parts.items()):
+                rows, said = [], contents(self.memory, [info for info, _ in part])
+                for number, ((info, reminder), content) in enumerate(zip(part, said, strict=True), 1):
+                    due = reminder.shown_due
+                    when = f"{due.astimezone(zone):%Y-%m-%d %H:%M}" if due else "no date"
+                    text = reminder.caveat + one_line(content).strip()
+                    rows.append(f"{number}. {text}\n   due {when}, id {info.id[:8]}\n\n")
+                written |= put_derived(path, (_HEAD + ("".join(rows) or _NONE)).encode())
+            return written
 
 
 @dataclass(slots=True)

@@ -136,20 +136,20 @@ class Upkeep:
         with self.memory.change(verb, fresh=False) as change:
             for info, category in memories:
                 wanted = dict(keys) | ({"category": _checked(category)} if category else {})
-                wanted |= self._now() if touch else {}
-                self._set(change, info, wanted, info.project, category or info.category or INBOX, taken)
+                folder = category or info.category or INBOX
+                self._set(change, info, wanted, info.project, folder, taken, touch=touch)
         return self._written(change)
-
-    def _now(self) -> dict[str, Any]:
-        return {"updated_at": stamp(self.memory.clock())}
 
     def _set(
         self, change: Transaction, info: NoteInfo, keys: Mapping[str, Any], project: str = "", category: str = "",
-        taken: set[str] | None = None,
+        taken: set[str] | None = None, *, touch: bool = False,
     ) -> None:  # fmt: skip
-        """Set header keys of a memory that is as it was read; with `category` in that folder of `project`."""
+        """Set header keys of a memory that is as it was read, `updated_at` too with `touch`; with `category` in that
+        folder of `project`."""
         file, text = self._as_read(info)
-        data = writing.with_keys(info, text, writing.pinned_down(info) | dict(keys))
+        wanted = writing.pinned_down(info) | dict(keys)
+        wanted |= {"updated_at": stamp(self.memory.clock())} if touch else {}
+        data = writing.with_keys(info, text, wanted)
         if category:
             writing.place_memory(self.memory, change, info, file, data, project, category, info.scope, taken)
         else:
@@ -225,7 +225,7 @@ class Upkeep:
             for info, other in ((a, b), (b, a)):
                 self._as_read(info)
                 if other.id not in info.links:
-                    self._set(change, info, writing.linked_keys(info, other) | self._now())
+                    self._set(change, info, writing.linked_keys(info, other), touch=True)
         return self._written(change)
 
     @verb
@@ -237,7 +237,7 @@ class Upkeep:
                 raise Exists(record.id)
             change.made_from.append(source.provenance)
             self._put_record(change, replace(record, links=(*record.links, source.id)), None, set())
-            self._set(change, source, {"links": [*source.links, record.id]} | dict(keys) | self._now())
+            self._set(change, source, {"links": [*source.links, record.id]} | dict(keys), touch=True)
         return self._written(change)
 
     @verb
@@ -254,7 +254,7 @@ class Upkeep:
             calls = {fold_title(name): name for name in (each.lstrip("#").strip()[:TITLE_CUT] for each in gone[::-1])}
             new_names = [name for folded, name in reversed(calls.items()) if folded and folded not in known]
             keys, category = _merged(survivor, other, new_names, self.engine.access.counts()[other.id])
-            self._set(change, survivor, keys | self._now(), survivor.project, category)
+            self._set(change, survivor, keys, survivor.project, category, touch=True)
             change.remove(CATEGORY_PROJECT, other.path, gone_file, scope=other.scope)
             for holder in self._index.notes.holding_link(other.id):
                 is_pair = holder.row in (survivor.row, other.row)
@@ -289,40 +289,39 @@ class Upkeep:
         """The next notes, few enough that a read need not wait long for the log."""
         with self.engine.writing():
             self.engine.fresh()
-            with self.engine.access.locked() as log:
-                with self.memory.as_caller(None).change(FOLD, ("", ""), fresh=False) as change:
-                    rest, used = dict(log.counts), dict(log.used)
-                    for info in self._index.notes.with_ids({**rest, **used}, (*MEMORY_PROJECTS, entry.PROJECT)):
-                        has_room = len(change.steps) < FOLDED_AT_ONCE and not info.locked
-                        if has_room and self._fold_into(change, info, log):
-                            rest.pop(info.id, None)
-                            used.pop(info.id, None)
-                    folded = len(change.steps)
-                    if folded or not log.is_short:
-                        change.steps.append(self.log_step(log, log.lines(rest, used)))
-                return folded
+            owner = self.memory.as_caller(None)
+            with self.engine.access.locked() as log, owner.change(FOLD, ("", ""), fresh=False) as change:
+                rest, used = dict(log.counts), dict(log.used)
+                for info in self._index.notes.with_ids({**rest, **used}, (*MEMORY_PROJECTS, entry.PROJECT)):
+                    if len(change.steps) >= FOLDED_AT_ONCE or info.locked:
+                        continue
+                    ordered = model.MEMORY_KEYS if info.project in MEMORY_PROJECTS else ()
+                    try:
+                        file, text = writing.editable(self.memory, info)
+                        before, count = (
+                            self.memory.parse(info.project, info.path, file).access_count,
+                            log.counts[info.id],
+                        )
+                        keys: dict[str, Any] = {"access_count": before + count} if count else {}
+                        if info.project == entry.PROJECT:
+                            keys["accessed_at"] = stamp(log.changed)
+                        elif info.id in log.used:
+                            keys["last_used_at"] = stamp(datetime.fromtimestamp(log.used[info.id], UTC))
+                        data = SetKeys(keys, ordered).apply(text).text.encode()
+                    except (NotFound, NotText, ValueError):
+                        continue  # it is gone or has no header: its reads stay in the log
+                    change.put(info.project, info.path, data, old=file, scope=info.scope, kept=False)
+                    rest.pop(info.id, None)
+                    used.pop(info.id, None)
+                folded = len(change.steps)
+                if folded or not log.is_short:
+                    change.steps.append(self.log_step(log, log.lines(rest, used)))
+            return folded
 
     def log_step(self, log: LockedLog, rest: bytes) -> Step:
         """The step that leaves only `rest` in the access log."""
         folder = str(self.engine.layout.private)
         return Step("put", PRIVATE, folder, log.name, data=rest, old=log.file, kept=False)
-
-    def _fold_into(self, change: Transaction, info: NoteInfo, log: LockedLog) -> bool:
-        """Write the counted reads into the note's header; False for one that is gone or has no header, whose reads
-        stay in the log."""
-        try:
-            file, text = writing.editable(self.memory, info)
-            before = self.memory.parse(info.project, info.path, file).access_count
-            keys: dict[str, Any] = {"access_count": before + log.counts[info.id]} if log.counts[info.id] else {}
-            if info.project == entry.PROJECT:
-                keys["accessed_at"] = stamp(log.changed)
-            elif info.id in log.used:
-                keys["last_used_at"] = stamp(datetime.fromtimestamp(log.used[info.id], UTC))
-            data = SetKeys(keys, model.MEMORY_KEYS if info.project in MEMORY_PROJECTS else ()).apply(text).text.encode()
-        except (NotFound, NotText, ValueError):
-            return False
-        change.put(info.project, info.path, data, old=file, scope=info.scope, kept=False)
-        return True
 
 
 def _checked(category: str) -> str:
@@ -412,17 +411,6 @@ class Ingested:
                     known.refs.setdefault(ref, info)
                 merged.update(writing.id_list(info.header.get("merged")))
             known.change = self.engine.home.history.last
-        for header, content in self._removed():
-            identity = str(header.get("id"))
-            if identity in known.texts:
-                continue  # moved since, or brought back
-            known.gone_hashes.update(_texts_of(content, header))
-            if identity not in merged and isinstance(ref := header.get(SOURCE_REF), str):
-                known.gone_refs.add(ref)
-        return known
-
-    def _removed(self) -> Iterator[tuple[dict[str, Any], str]]:
-        """Header and content of every text the history holds of a memory that was removed."""
         history, done = self.engine.home.history, set[str]()
         for change in history.changes():
             here = [each for each in change.files if each.project in MEMORY_PROJECTS]
@@ -431,12 +419,20 @@ class Ingested:
                 is_moved = each.path.rpartition("/")[2] in put
                 if each.do != "remove" or is_moved or not (each.kept and each.old and self.memory.sees(each.scope)):
                     continue
-                if each.old not in done:
-                    done.add(each.old)
-                    with suppress(NotFound, StorageError, ValueError):  # damaged, or no memory
-                        text = history.text(each.old, each.path).decode()
-                        yaml_text, body_at = frontmatter.split(text)
-                        yield frontmatter.parse(yaml_text or ""), text[body_at:].removesuffix("\n")
+                if each.old in done:
+                    continue
+                done.add(each.old)
+                with suppress(NotFound, StorageError, ValueError):  # damaged, or no memory
+                    text = history.text(each.old, each.path).decode()
+                    yaml_text, body_at = frontmatter.split(text)
+                    header = frontmatter.parse(yaml_text or "")
+                    identity = str(header.get("id"))
+                    if identity in known.texts:
+                        continue  # moved since, or brought back
+                    known.gone_hashes.update(_texts_of(text[body_at:].removesuffix("\n"), header))
+                    if identity not in merged and isinstance(ref := header.get(SOURCE_REF), str):
+                        known.gone_refs.add(ref)
+        return known
 
     @verb
     def store(self, batches: Sequence[Sequence[Record]], known: IngestedTexts, advance: Callable[[int], None]) -> int:

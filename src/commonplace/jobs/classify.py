@@ -134,12 +134,17 @@ class Classifier:
         return CategoryChoice(category, "example", f'{category} (nearest to "{shortened(nearest)}")', (), second)
 
 
-def organize(job: str, verb: str, memory: MemoryState, classifier: Classifier, why: str = "") -> Action:
-    """The action that takes a memory out of the inbox: into the category it has, else where the classifier says."""
+def organize(
+    job: str, verb: str, memory: MemoryState, classifier: Classifier, why: str = "", *, careful: bool = False
+) -> Action | None:
+    """The action that takes a memory out of the inbox: into the category it has, else where the classifier says.
+    `careful`: None where it is not sure, of which `memory review` asks."""
     category, reason = memory.category, memory.category
     words: tuple[str, ...] = ()
     if category == INBOX:
         choice = classifier.choose(memory)
+        if careful and not choice.is_sure:
+            return None
         category, reason, words = choice.category, choice.reason, choice.words
     return Action(job, verb, memory.id, f"{why}: {reason}" if why else reason, memory.path, category, words)
 
@@ -273,8 +278,11 @@ class _Entry(NamedTuple):
     def is_at(self, at: int, text: str) -> bool:
         """Whether it stands at a position of `text`, an English entry as a word of its own."""
         end = at + len(self.sought)
-        is_alone = not self.sought.isascii() or not (_in_word(text[at - 1 : at]) or _in_word(text[end : end + 1]))
-        return is_alone and text.startswith(self.sought, at)
+        if not text.startswith(self.sought, at):
+            return False
+        # Chinese, Japanese and Korean letters end an English word: `这个API的`.
+        around = (text[at - 1 : at], text[end : end + 1]) if self.sought.isascii() else ()
+        return not any(char == "_" or (char < "\u2e80" and char.isalnum()) for char in around)
 
 
 def classify(text: str) -> Classified:
@@ -316,8 +324,3 @@ def _table() -> tuple[tuple[str, ...], dict[str, list[_Entry]]]:
         entry = _Entry(word, word if kind == "exact" else low, category, _WEIGHTS[kind], kind == "exact")
         found.setdefault(_WORD_START.findall(low)[0], []).append(entry)
     return tuple(tables), found
-
-
-def _in_word(char: str) -> bool:
-    """Whether an English word goes on with `char`. Chinese, Japanese and Korean letters end it: `这个API的`."""
-    return char == "_" or (char < "\u2e80" and char.isalnum())

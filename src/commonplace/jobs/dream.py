@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from commonplace.clock import parse_stamp, stamp
 from commonplace.errors import InvalidInput, NotFound
-from commonplace.jobs import reminders
 from commonplace.jobs.classify import Classifier, organize
 from commonplace.jobs.dedup import plain, plan_similar, terms
 from commonplace.jobs.job import (
@@ -39,6 +38,7 @@ from commonplace.jobs.job import (
     stored_report,
 )
 from commonplace.jobs.linking import MOST_LINKS, MOST_LINKS_PER_RUN, plan_links
+from commonplace.jobs.text_reminders import Skipped, plan_from_text
 from commonplace.llm import Endpoint, NoAnswer
 from commonplace.note.model import ARCHIVED, CATEGORIES, INBOX, ORGANIZED, REMINDERS
 from commonplace.store.files import put_derived
@@ -94,7 +94,8 @@ def run(
 ) -> Dream:  # fmt: skip
     """Dream, and keep the report (not under a dry run). `endpoint` may help at level 3 (`llm.*`). A `careful` dream,
     the daemon's, leaves in the inbox what `memory review` would ask the category of. A step that fails does not stop
-    the others: its outcome tells. For `stop` and `progress` see Round. Raises InvalidInput for a level there is not."""
+    the others: its outcome tells. For `stop` and `progress` see Round. Raises InvalidInput for a level there is not,
+    StorageError."""
     check(level)
 
     def wikilinks(memories: Sequence[MemoryState], *_: Any) -> list[Action]:
@@ -120,13 +121,18 @@ def run(
     if level >= 2:
         outcomes.append(turn.run("similar", lambda memories, *_: plan_similar(_without_copies(memories))))
         outcomes.append(turn.run("wikilinks", wikilinks))
-    skipped: list[reminders.Skipped] = []
+    skipped: list[Skipped] = []
     if level == 3:
         outcomes.append(turn.run("cross", cross))
-        outcomes.append(turn.run("remind", partial(reminders.plan_from_text, skipped=skipped)))
+        outcomes.append(turn.run("remind", partial(plan_from_text, skipped=skipped)))
     found = _report_of(turn, level, outcomes, skipped)
     if not dry_run:
-        _store_report(memory, found)
+        kept, before = found, load_report(memory.home)
+        if before and not found["actions"] and level < DEEP:  # the older report stays, and only says when this one was
+            kept = before | {"last_dream": found["last_dream"]}
+        path = Layout(memory.home).dream_report
+        with changing_shared(memory.home, path):
+            put_derived(path, json.dumps(kept, ensure_ascii=False, indent=2).encode("utf-8", "surrogatepass") + b"\n")
     return Dream(level, tuple(outcomes), found)
 
 
@@ -142,15 +148,11 @@ def _classify(
     may say those the table cannot."""
     inbox = [each for each in memories if each.phase == INBOX]
     classifier = Classifier(settings, memories if inbox else ())
-    planned = {each.id: organize(DREAM, "classify", each, classifier) for each in inbox}
-    unsure = [each for each in inbox if each.category == INBOX and not planned[each.id].words]
-    proposed = proposed_categories(endpoint, unsure)
-    if careful:
-        planned = {
-            each.id: planned[each.id] for each in inbox
-            if each.category != INBOX or classifier.choose(each).is_sure
-        }  # fmt: skip
-    return list((planned | proposed).values())
+    found = {each.id: organize(DREAM, "classify", each, classifier, careful=careful) for each in inbox}
+    planned = {id: action for id, action in found.items() if action is not None}
+    by_words = {id for id, action in planned.items() if action.words}
+    unsure = [each for each in inbox if each.category == INBOX and each.id not in by_words]
+    return list((planned | proposed_categories(endpoint, unsure)).values())
 
 
 def proposed_categories(endpoint: Endpoint | None, unsure: Sequence[MemoryState]) -> dict[str, Action]:
@@ -261,7 +263,7 @@ MOST_SKIPPED = 20
 """Time expressions the text names that made no reminder; the document has all."""
 
 
-def _report_of(turn: Round, level: int, outcomes: Sequence[Outcome], skipped: Sequence[reminders.Skipped]) -> Report:
+def _report_of(turn: Round, level: int, outcomes: Sequence[Outcome], skipped: Sequence[Skipped]) -> Report:
     """The report of the dream whose round this was."""
     actions = [action for each in outcomes for action in each.actions]
     categories = {each.id: each.category for each in turn.memories}
@@ -292,18 +294,6 @@ def _report_of(turn: Round, level: int, outcomes: Sequence[Outcome], skipped: Se
 def _counts(categories: Iterable[str]) -> dict[str, int]:
     counts = Counter(categories)
     return {name: counts[name] for name in CATEGORIES if counts[name]}
-
-
-def _store_report(memory: Memory, found: Report) -> None:
-    """Keep a report. A light dream that had nothing to do leaves the older report, and only says when it was. Raises
-    StorageError."""
-    before = load_report(memory.home)
-    if before and not found["actions"] and found["level"] < DEEP:
-        found = before | {"last_dream": found["last_dream"]}
-    data = json.dumps(found, ensure_ascii=False, indent=2).encode("utf-8", "surrogatepass") + b"\n"
-    path = Layout(memory.home).dream_report
-    with changing_shared(memory.home, path):
-        put_derived(path, data)
 
 
 def load_report(home: Path) -> Report | None:

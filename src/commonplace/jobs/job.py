@@ -224,14 +224,6 @@ class Outcome:
         return str(self.error) if isinstance(self.error, CommonplaceError) else internal_sentence(self.error)
 
 
-def _organized_keys(set_by: str | None, *infos: NoteInfo) -> dict[str, Any]:
-    """The header keys of memories that are organized, by whoever said into what category."""
-    keys: dict[str, Any] = {"phase": ORGANIZED, "expires_at": None}
-    if set_by or any(SET_BY in info.header for info in infos):
-        keys[SET_BY] = set_by or REMOVE
-    return keys
-
-
 class Round:
     """One run of jobs over the memories its caller sees. `now` is the time of all jobs. `stop` is asked before each
     action: when it says True, what is left of the round is not done. `progress` is told before each action which of the
@@ -297,22 +289,19 @@ class Round:
                     infos.pop(action.id, None)
                 done.append(action)
             if done and not skipped and all(each.record is None for each in done):  # nobody else wrote meanwhile
-                after = (_as_written(states[id], info) for id, info in infos.items())
+                after = []
+                for id, info in infos.items():
+                    state = states[id]
+                    if info is not state.info:  # its text stayed
+                        targets = tuple(each for each in state.targets if each not in info.links)
+                        state = MemoryState.of(info, state.content, targets, state.used)
+                    after.append(state)
                 self._memories = sorted(after, key=lambda each: (each.created, each.id))
         except Exception as error:  # one of the outermost loops: reported, and the next job runs
             return Outcome(job, tuple(done), skipped, error)
         finally:
             self.memory.run = None
         return Outcome(job, tuple(done), skipped)
-
-
-def _as_written(state: MemoryState, info: NoteInfo) -> MemoryState:
-    """A memory whose text stayed, as an action left it."""
-    if info is state.info:
-        return state
-    return MemoryState.of(
-        info, state.content, tuple(each for each in state.targets if each not in info.links), state.used
-    )
 
 
 def _not_taken_back(actions: Iterable[Action], states: Mapping[str, MemoryState]) -> Iterator[Action]:
@@ -341,8 +330,7 @@ def apply(upkeep: Upkeep, action: Action, info: NoteInfo | None, other: NoteInfo
     if info is None or (action.target is not None and other is None):
         raise NotFound(action.id, CATEGORY_PROJECT)
     if action.verb in _ORGANIZING:
-        keys = _organized_keys(action.set_by, info)
-        return [upkeep.change(info, keys, action.verb, category=action.category)]
+        return organize_all(upkeep, [info], [action])
     if action.verb in _REMOVING:
         return upkeep.archive(info, action.verb, action.verb, action.category)
     assert other is not None
@@ -355,9 +343,11 @@ def organize_all(upkeep: Upkeep, infos: Sequence[NoteInfo], actions: Sequence[Ac
     planned = [(info, each) for info, each in zip(infos, actions, strict=True) if each is not None]
     if not planned:
         return list(infos)
-    keys = _organized_keys(planned[0][1].set_by, *(info for info, _ in planned))
-    written = upkeep.change_all([(info, each.category) for info, each in planned], keys, "upgrade")
-    now = {each.id: each for each in written}
+    keys: dict[str, Any] = {"phase": ORGANIZED, "expires_at": None}
+    set_by, verb = planned[0][1].set_by, planned[0][1].verb
+    if set_by or any(SET_BY in info.header for info, _ in planned):
+        keys[SET_BY] = set_by or REMOVE
+    now = {each.id: each for each in upkeep.change_all([(info, each.category) for info, each in planned], keys, verb)}
     return [now.get(each.id, each) for each in infos]
 
 

@@ -36,23 +36,16 @@ def plan_expire(
     memories: Sequence[MemoryState], settings: Settings, now: datetime, *, careful: bool = False
 ) -> list[Action]:
     """Memories of the inbox whose `expires_at` is before `now` go to the archive, into the category they belong to.
-    `careful`: but for what the daemon leaves alone."""
-    return [
-        Action("expire", "expire", each.id, f"expired {stamp(at)}", each.path, category)
-        for each, at, category in expiring(memories, settings, now, careful=careful)
-    ]
-
-
-def expiring(
-    memories: Sequence[MemoryState], settings: Settings, now: datetime | None = None, *, careful: bool = True
-) -> list[tuple[MemoryState, datetime, str]]:
-    """The memories of the inbox that go to the archive, before `now` if given, when, and the category they belong to.
-    `careful`: not what the daemon leaves alone, nor what belongs to a category of `daemon.keep`."""
-    found = [(each, at) for each, at in _ends(memories, settings, careful) if now is None or at < now]
+    `careful`: but for what the daemon leaves alone, and what belongs to a category of `daemon.keep`."""
+    found = [(each, at) for each, at in _ends(memories, settings, careful) if at < now]
     classifier = Classifier(settings, memories if found else ())
-    rows = [(each, at, category_of(each, classifier)) for each, at in found]
-    # Of what was made from a file that is gone nothing is kept.
-    return [row for row in rows if not careful or row[2] not in settings.keep or "source_ref" in row[0].header]
+    actions = []
+    for each, at in found:
+        category = category_of(each, classifier)
+        # Of what was made from a file that is gone nothing is kept.
+        if not careful or category not in settings.keep or "source_ref" in each.header:
+            actions.append(Action("expire", "expire", each.id, f"expired {stamp(at)}", each.path, category))
+    return actions
 
 
 def _ends(memories: Sequence[MemoryState], settings: Settings, careful: bool) -> Iterator[tuple[MemoryState, datetime]]:
@@ -102,16 +95,13 @@ def _is_left_alone(memory: MemoryState, settings: Settings) -> bool:
     so often that it would have left the inbox, were its category sure."""
     info, ref, root = memory.info, memory.header.get("source_ref"), memory.header.get("source_root")
     is_by_hand = info is not None and info.source in ("manual", "file") and not info.provenance.who.startswith("agent:")
-    if memory.category in settings.keep or is_by_hand or _is_wanted(memory, settings):
+    is_wanted = memory.phase == INBOX and memory.access_count >= settings.upgrade_access_threshold
+    if memory.category in settings.keep or is_by_hand or is_wanted:
         return True
     if not (isinstance(ref, str) and isinstance(root, str) and os.path.isdir(root)):
         return isinstance(ref, str)  # the folder may be away for a while
     path = ref.partition(":")[2]
     return any(os.path.lexists(os.path.join(root, each)) for each in (path, unicodedata.normalize("NFD", path)))
-
-
-def _is_wanted(memory: MemoryState, settings: Settings) -> bool:
-    return memory.phase == INBOX and memory.access_count >= settings.upgrade_access_threshold
 
 
 def _decays_after(memory: MemoryState, settings: Settings, kept: Mapping[str, datetime]) -> datetime:
@@ -138,14 +128,14 @@ def plan_upgrade(
 ) -> list[Action]:
     """Memories of the inbox read `daemon.upgrade_access_threshold` times or more are organized. `careful`: but for
     those `memory review` asks the category of."""
-    chosen = [each for each in memories if _is_wanted(each, settings)]
+    least = settings.upgrade_access_threshold
+    chosen = [each for each in memories if each.phase == INBOX and each.access_count >= least]
     classifier = Classifier(settings, memories if chosen else ())
     actions = []
     for each in chosen:
-        if not careful or each.category != INBOX or classifier.choose(each).is_sure:
-            why = "read once" if each.access_count == 1 else f"read {each.access_count} times"
-            actions.append(organize("upgrade", "upgrade", each, classifier, why))
-    return actions
+        why = "read once" if each.access_count == 1 else f"read {each.access_count} times"
+        actions.append(organize("upgrade", "upgrade", each, classifier, why, careful=careful))
+    return [each for each in actions if each is not None]
 
 
 def plan_upgrade_of(

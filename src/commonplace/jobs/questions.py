@@ -11,7 +11,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from itertools import chain, pairwise
 from pathlib import Path
@@ -25,8 +25,9 @@ from commonplace.index.rows import NoteInfo
 from commonplace.jobs.classify import FALLBACK, Classifier, shortened
 from commonplace.jobs.dedup import near_pairs
 from commonplace.jobs.job import MERGE, OWNER, Action, MemoryState, Round, apply, organize_all, states_of
-from commonplace.jobs.lifecycle import archive_named, expiring, kept_for_reminders, plan_decay, plan_upgrade_of
-from commonplace.jobs.reminders import VAGUE_DAY, listed, outdated, plan_from_text
+from commonplace.jobs.lifecycle import archive_named, kept_for_reminders, plan_decay, plan_expire, plan_upgrade_of
+from commonplace.jobs.reminders import listed
+from commonplace.jobs.text_reminders import VAGUE_DAY, outdated, plan_from_text
 from commonplace.note.edit import FindReplace
 from commonplace.note.model import CATEGORY_PROJECT, INBOX, KV_PROJECT
 from commonplace.query import Query
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from commonplace.engine import Memory
 
 _NO = ("n", "no")
+_ALWAYS = datetime.max.replace(tzinfo=UTC)
 
 
 def _mark(*memories: MemoryState) -> str:
@@ -64,7 +66,7 @@ def _merges(memory: Memory) -> Iterator[ReviewItem]:
 def _categories(memory: Memory) -> Iterator[ReviewItem]:
     """Of what stays in the inbox: nobody need sort what expires."""
     turn = Round(memory)
-    passing = {each.id for each, *_ in expiring(turn.memories, memory.settings)}
+    passing = {each.id for each in plan_expire(turn.memories, memory.settings, _ALWAYS, careful=True)}
     inbox = [each for each in turn.memories if each.phase == INBOX == each.category and each.id not in passing]
     classifier = Classifier(memory.settings, turn.memories if inbox else ())
     for each in inbox:
@@ -221,16 +223,27 @@ def _pairs(memory: Memory) -> Iterator[tuple[ReviewItem, _Statement, _Statement]
     infos, _ = memory.list(Query(valid_at=memory.clock()), limit=0, order="path")
     infos = [info for info in infos if info.project != KV_PROJECT]
     said: dict[tuple[str, ...], list[_Statement]] = {}
+    rules = _rules()
     for info, text in zip(infos, contents(memory, infos), strict=True):
         line = text.strip()
         is_sentence = info.project == CATEGORY_PROJECT and "\n" not in line and len(line) <= 200
-        matches = (each.fullmatch(line) for each in _rules()["sentences"] if is_sentence)
+        matches = (each.fullmatch(line) for each in rules["sentences"] if is_sentence)
         if found := next(filter(None, matches), None):
             about = info.scope, _folded(found[1]), found[2].lower()
             said.setdefault(about, []).append(_Statement(info, f"{found[1]} {found[2]}", found[3]))
-        if len(_rules()["promising"].findall(text)) > 1:
-            for name, each in _lines(memory, info):
-                said.setdefault((info.project, info.path, name), []).append(each)
+        if len(rules["promising"].findall(text)) < 2:
+            continue
+        # The observations and relations of which one value can hold, and that are not said to be over.
+        for edge in memory.outgoing(info):
+            kind = re.sub("[ -]", "_", edge.type.lower())
+            if kind in rules["relations"] and not rules["over"].search(edge.context or ""):
+                statement = _Statement(info, f"{info.title}: {kind}", edge.target, edge.line)
+                said.setdefault((info.project, info.path, kind), []).append(statement)
+        for each in memory.observations(info):
+            match = _KEY_VALUE.fullmatch(each.content)
+            if match and match[1].lower() not in rules["no_keys"] and not rules["over"].search(each.context or ""):
+                statement = _Statement(info, f"{info.title}: {match[1]}", match[2], each.line)
+                said.setdefault((info.project, info.path, f"{match[1].lower()}:"), []).append(statement)
     for subject, statements in said.items():
         statements.sort(key=lambda each: (each.info.date or each.info.created, each.line))
         values = {_folded(each.value): each for each in statements}
@@ -243,19 +256,6 @@ def _pairs(memory: Memory) -> Iterator[tuple[ReviewItem, _Statement, _Statement]
             days = [(each.info.date or each.info.created)[:10] for each in (first, second)]
             text = f'{first.name} "{first.value}" ({days[0]}) or "{second.value}" ({days[1]})?'
             yield ReviewItem(f"{KIND}:{key}", KIND, " ".join(text.split()), refs, _CHOICES), first, second
-
-
-def _lines(memory: Memory, info: NoteInfo) -> Iterator[tuple[str, _Statement]]:
-    """The observations and relations of a note of which one value can hold, and that are not said to be over."""
-    rules = _rules()
-    for edge in memory.outgoing(info):
-        kind = re.sub("[ -]", "_", edge.type.lower())
-        if kind in rules["relations"] and not rules["over"].search(edge.context or ""):
-            yield kind, _Statement(info, f"{info.title}: {kind}", edge.target, edge.line)
-    for each in memory.observations(info):
-        match = _KEY_VALUE.fullmatch(each.content)
-        if match and match[1].lower() not in rules["no_keys"] and not rules["over"].search(each.context or ""):
-            yield f"{match[1].lower()}:", _Statement(info, f"{info.title}: {match[1]}", match[2], each.line)
 
 
 def _folded(text: str) -> str:

@@ -241,20 +241,6 @@ class GraphStore:
             self.entities[number] = EntityLine(number, order, found.name, found.type, found.observations, lowered)
             self._touched.add(found.name)
 
-    def _drop(self, number: int) -> None:
-        """Forget line `number`."""
-        if (entity := self.entities.pop(number, None)) is not None:
-            self._touched.add(entity.name)
-            self.named[entity.name].remove(number)
-            if not self.named[entity.name]:
-                del self.named[entity.name]
-        if (relation := self.relations.pop(number, None)) is not None:
-            self._touched.add(relation.source)
-            for name in {relation.source, relation.target}:
-                self.ends[name].pop(number, None)
-                if not self.ends[name]:
-                    del self.ends[name]
-
     def warnings(self) -> list[str]:
         """What the file holds that is kept and ignored, in few words."""
         numbers, count = {}, 0
@@ -332,8 +318,18 @@ class GraphStore:
         self.changes += 1
         for number, line in edit.lines.items():
             before = self.entities.get(number)
-            if before is None or not line:
-                self._drop(number)
+            if before is not None and not line:
+                del self.entities[number]
+                self._touched.add(before.name)
+                self.named[before.name].remove(number)
+                if not self.named[before.name]:
+                    del self.named[before.name]
+            if (relation := self.relations.pop(number, None)) is not None:
+                self._touched.add(relation.source)
+                for name in {relation.source, relation.target}:
+                    self.ends[name].pop(number, None)
+                    if not self.ends[name]:
+                        del self.ends[name]
             if line:
                 self._take(number, {before.name: [before.order]} if before else {})
         for number in range(len(lines) - len(edit.added), len(lines)):

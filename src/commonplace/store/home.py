@@ -16,7 +16,7 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -52,17 +52,17 @@ class _Record:
     changes: list[tuple[Change, list[Step]]]
 
 
+@dataclass(slots=True)
 class _Staged:
     """Changes whose temp files are written and not yet synced; `paths` are those they touch."""
 
-    def __init__(self, execution: Execution, mark: str):
-        self.execution = execution
-        self.mark = mark
-        self.changes: list[tuple[Change, list[Step]]] = []
-        self.places: set[tuple[str, str, str]] = set()
-        self.paths: set[tuple[str, str]] = set()
-        self.puts = 0
-        self.bytes = 0
+    execution: Execution
+    mark: str
+    changes: list[tuple[Change, list[Step]]] = field(default_factory=list)
+    places: set[tuple[str, str, str]] = field(default_factory=set)
+    paths: set[tuple[str, str]] = field(default_factory=set)
+    puts: int = 0
+    bytes: int = 0
 
     def touches(self, root: str, path: str | None) -> bool:
         """Whether a change is of the file at `path` of the project at `root`, None: of any of it."""

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +13,7 @@ from commonplace.errors import CommonplaceError, InvalidInput, StorageError
 from commonplace.serve.auth import Access
 from commonplace.store.postgres.new_space import NewSpace
 from commonplace.transfer.whole_home import MIRROR, Mirror, move
+from transfer.conftest import times_killed
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -138,28 +137,15 @@ def test_nobody_sees_a_move_that_was_cut_off_and_another_home_does_not_go_on_wit
 
 @pytest.mark.slow
 def test_a_move_into_a_database_that_is_killed_goes_on(home, space, tmp_path):
-    script = (
-        "import os, signal, sys, psycopg\n"
-        "left = int(sys.argv[1])\n"
-        "def count(run):\n"
-        "    def counted(*a, **k):\n"
-        "        global left\n"
-        "        left -= 1\n"
-        "        if left == 0: os.kill(os.getpid(), signal.SIGKILL)\n"
-        "        return run(*a, **k)\n"
-        "    return counted\n"
-        "psycopg.Connection.execute = count(psycopg.Connection.execute)\n"
-        "psycopg.Cursor.executemany = count(psycopg.Cursor.executemany)\n"
+    imports = (
+        "import psycopg\n"
         "from commonplace.transfer.whole_home import move\n"
-        "move(*sys.argv[2:])\n"
+        "def told(run): return lambda *given, **named: (seen('statement', given), run(*given, **named))[1]\n"
+        "psycopg.Connection.execute = told(psycopg.Connection.execute)\n"
+        "psycopg.Cursor.executemany = told(psycopg.Cursor.executemany)\n"
     )
-    killed = 0
-    for stop in range(2, 400, 6):
-        ran = subprocess.run([sys.executable, "-c", script, str(stop), str(home), space], capture_output=True)
-        if ran.returncode == 0:
-            break
-        assert ran.returncode == -signal.SIGKILL, ran.stderr
-        killed += 1
+    stops, work = range(2, 400, 6), "move(*sys.argv[2:])"
+    killed = times_killed(stops, ["statement"], imports, work, home, space)
     assert killed > 3
     with open_memory(home) as old, open_memory(space) as new:
         assert new.log(limit=0) == old.log(limit=0)

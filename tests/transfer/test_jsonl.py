@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import io
 import json
-import shutil
-import tempfile
 import uuid
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -160,20 +157,17 @@ RECORDS = st.builds(
 @pytest.mark.promise("001-17.15", "001-17.5")
 @settings(max_examples=15)
 @given(records=st.lists(RECORDS, min_size=1, max_size=12, unique_by=lambda each: each.id))
-def test_export_and_import_into_an_empty_home_and_export_are_equal(records):
-    folder = Path(tempfile.mkdtemp())
-    try:
-        with opened(folder / "one") as one, opened(folder / "two") as two:
-            Upkeep(one).put(records, "import")
-            before = lines(one)
-            assert len(before) == len(records)
-            text = "".join(f"{each}\n" for each in before)
-            assert take(two, text) == Tally(imported=len(records))
-            assert lines(two) == before
-            assert take(two, text) == Tally(unchanged=len(records))
-            assert take(one, text) == Tally(unchanged=len(records))
-    finally:
-        shutil.rmtree(folder)
+def test_export_and_import_into_an_empty_home_and_export_are_equal(tmp_path_factory, records):
+    folder = tmp_path_factory.mktemp("homes")
+    with opened(folder / "one") as one, opened(folder / "two") as two:
+        Upkeep(one).put(records, "import")
+        before = lines(one)
+        assert len(before) == len(records)
+        text = "".join(f"{each}\n" for each in before)
+        assert take(two, text) == Tally(imported=len(records))
+        assert lines(two) == before
+        assert take(two, text) == Tally(unchanged=len(records))
+        assert take(one, text) == Tally(unchanged=len(records))
 
 
 @pytest.mark.promise("001-17.3")

@@ -62,30 +62,26 @@ class GitHistory:
         make_private(info)
         put_derived(info / "exclude", f"/{own.name}/\n".encode())
         put_derived(info / "attributes", b"* -text -ident -filter\n")
-        self._commits = self._settled()
-
-    @property
-    def change(self) -> int:
-        """The number of the latest change that is committed, 0 for none."""
-        return self._commits.change if self._commits else 0
-
-    def _settled(self) -> _Commits | None:
-        """What the branch holds, also when a run was killed as it moved it. Raises InvalidInput."""
         head = self._ask("rev-parse", "-q", "--verify", _BRANCH)
-        known, coming = _read(self._known), _read(self._next)
+        self._commits, coming = _read(self._known), _read(self._next)
         said = self._ask("log", "-1", f"--format=%(trailers:key={_CHANGE},valueonly)", head) if head and coming else ""
         if coming is not None and head != coming.head and said == str(coming.change):
-            self._settle(coming, head)
-            return coming
+            self._settle(coming, head)  # a run was killed as it moved the branch
+            return
         with suppress(FileNotFoundError):
             os.unlink(self._next)
+        known = self._commits
         if head != (known.head if known else "") or self._ask("symbolic-ref", "-q", "HEAD") != _BRANCH:
             back = f": git -C {self._folder} update-ref {_BRANCH} {known.head}" if known else ""
             raise InvalidInput(
                 f"somebody else committed in {self._folder}, or switched its branch. A mirror is written by the memory "
                 f"alone: mirror to a new folder, or put its branch main back{back}"
             )
-        return known
+
+    @property
+    def change(self) -> int:
+        """The number of the latest change that is committed, 0 for none."""
+        return self._commits.change if self._commits else 0
 
     def _settle(self, commits: _Commits, head: str) -> None:
         """Note that the branch holds `commits` now, and show it in git's own index."""

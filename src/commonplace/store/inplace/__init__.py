@@ -127,7 +127,8 @@ class LockedFile:
         except OSError:
             os.ftruncate(fd, size)
             raise
-        return _stamp_if(fd, size + len(data))
+        stamp = files.stamp_of(os.fstat(fd))
+        return stamp if stamp.size == size + len(data) else None
 
     def replace(self, fd: int, data: bytes, announce: Announce | None = None) -> Stamp | None:
         """Put `data` in place of the content, durable on return; mode and owner stay. A new file is renamed over the
@@ -149,7 +150,8 @@ class LockedFile:
             except OSError:
                 _overwrite(fd, old)
                 raise
-            return _stamp_if(fd, len(data))
+            stamp = files.stamp_of(os.fstat(fd))
+            return stamp if stamp.size == len(data) else None
         try:
             files.sync_folder(Path(self.target).parent)
         except OSError as error:  # a power failure may bring either file: show the old one again
@@ -232,12 +234,6 @@ def _overwrite(fd: int, data: bytes) -> None:
         view = view[os.write(fd, view) :]
     os.ftruncate(fd, len(data))
     os.fsync(fd)
-
-
-def _stamp_if(fd: int, size: int) -> Stamp | None:
-    """The stamp of the open file if it has this size."""
-    stamp = files.stamp_of(os.fstat(fd))
-    return stamp if stamp.size == size else None
 
 
 @dataclass(slots=True)

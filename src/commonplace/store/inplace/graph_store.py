@@ -73,12 +73,11 @@ class LineEdit:
     def __bool__(self) -> bool:
         return bool(self.lines or self.added or self.inserted)
 
-    def _first(self, name: str) -> EntityLine:
-        return self._store.entities[self._store.named[name][0]]
-
     def observations(self, name: str) -> list[str]:
         """What an entity says by now."""
-        return self._said[name] if name in self._said else list(self._first(name).observations)
+        if name in self._said:
+            return self._said[name]
+        return list(self._store.entities[self._store.named[name][0]].observations)
 
     def add_observations(self, name: str, texts: Sequence[str]) -> None:
         """Have an entity say more."""
@@ -121,7 +120,7 @@ class LineEdit:
     def finish(self) -> None:
         """Write what entities say by now into their lines; all else in them stays."""
         for name, texts in self._said.items():
-            entity = self._first(name)
+            entity = self._store.entities[self._store.named[name][0]]
             if tuple(texts) != entity.observations:
                 line = self._store.lines[entity.number]
                 known = graph_lines.parse_line(line) or {}

@@ -177,18 +177,6 @@ def test_a_large_addition_is_renamed_over_the_file(kept: GraphFile) -> None:
     assert [each.verb for each in kept.memory.log()] == ["write"]
 
 
-def test_a_call_that_changes_nothing_writes_nothing(kept: GraphFile) -> None:
-    kept.write(ADA + KNOWS)
-    os.utime(kept.place, ns=(1, 1))
-    kept.nodes.entity("Ada", "other")
-    kept.nodes.relate("Ada knows Bob")
-    kept.add("Ada", "likes tea")
-    kept.drop("Ada", "no such")
-    kept.delete("no such")
-    assert (kept.data.decode(), kept.place.stat().st_mtime_ns) == (ADA + KNOWS, 1)
-    assert list(kept.memory.log()) == []
-
-
 def test_a_rewrite_keeps_the_mode_and_goes_through_a_symlink(kept: GraphFile, tmp_path: Path) -> None:
     real = tmp_path / "real" / "graph.jsonl"
     real.parent.mkdir()

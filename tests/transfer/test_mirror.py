@@ -374,15 +374,6 @@ def test_a_mirror_comes_back_into_an_empty_home(home, tmp_path, git):
     assert {name: data for name, data in files(tmp_path / "back").items() if "/" in name} == noted(home)
 
 
-def test_importing_a_mirror_writes_over_nothing(home, tmp_path):
-    home.write("one", "notes/a")
-    home.mirror()
-    with open_memory(tmp_path / "back") as back:
-        back.write(Draft("here already", project="notes", title="a"))
-        plan = plan_mirror(back, home.copy)
-        assert (plan.items, plan.skipped) == ([], [("notes/a.md", "another text is there")])
-
-
 def test_a_mirror_is_no_more_than_a_commit_behind_where_the_history_was_purged(home):
     home.write("one", "notes/a")
     home.mirror(git=True)

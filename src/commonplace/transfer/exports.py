@@ -246,7 +246,10 @@ def _chatgpt(path: Path) -> Found:
                 for number, line in enumerate(filter(None, (one.strip() for one in text.split("\n")))):
                     saved.add(line)
                     yield Exported(f"{identity}.{number}" if number else identity, line, when)
-            elif _is_turn(message, role) and text.strip():
+            elif role in ("user", "assistant") and message.get("recipient") in (None, "all") and text.strip():
+                about = message.get("metadata")
+                if isinstance(about, dict) and about.get("is_visually_hidden_from_conversation"):
+                    continue
                 turns.append(("You" if role == "user" else "ChatGPT", when, text))
         if turns:
             yield Exported(ref, str(each.get("title") or ""), _time(each.get("create_time")), updated,
@@ -259,13 +262,6 @@ def _chatgpt(path: Path) -> Found:
             if line and line not in saved:
                 yield Exported(f"{key}:{sha256(line.encode('utf-8', 'replace')).hexdigest()[:16]}", line, when,
                                category=_CONTEXTS[key])  # fmt: skip
-
-
-def _is_turn(message: Mapping[str, Any], role: Any) -> bool:
-    """Whether a message was said to the other side, and shown."""
-    about = message.get("metadata")
-    is_hidden = isinstance(about, dict) and about.get("is_visually_hidden_from_conversation")
-    return role in ("user", "assistant") and message.get("recipient") in (None, "all") and not is_hidden
 
 
 def _branch(mapping: Mapping[str, Any], last: Any) -> list[tuple[str, dict[str, Any]]]:

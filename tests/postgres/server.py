@@ -39,13 +39,15 @@ def served(durable: bool = False) -> Iterator[str]:
     import psycopg
 
     folder = Path(tempfile.mkdtemp(prefix="cpg"))
+    memory = None if durable else os.environ.get("PYTEST_DEBUG_TEMPROOT")  # programs may not run from there
+    data = Path(tempfile.mkdtemp(prefix="cpg-data", dir=memory))
     user = _other_user()
     try:
         if user:
             os.chown(folder, user.pw_uid, user.pw_gid)
+            os.chown(data, user.pw_uid, user.pw_gid)
         binaries = _binaries(folder)
         who = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []} if user else {}
-        data = folder / "data"
         subprocess.run([binaries / "initdb", "-D", data, "-U", "postgres", "--auth=trust", "--encoding=utf8",
                         "--no-sync", "--locale=C"], check=True, capture_output=True, cwd=folder, **who)  # fmt: skip
         with open(folder / "log", "wb") as log:
@@ -64,7 +66,8 @@ def served(durable: bool = False) -> Iterator[str]:
             process.send_signal(signal.SIGQUIT)
             process.wait(30)
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        for each in (folder, data):
+            shutil.rmtree(each, ignore_errors=True)
 
 
 def admin_of(url: str) -> str:

@@ -71,11 +71,12 @@ def test_a_change_that_meets_another_text_fails_alone(replica: Replica, database
     assert len(b.log(limit=0)) == 8
 
 
-def test_a_connection_cut_before_the_commit_of_a_batch_makes_every_change_once(
-    replica: Replica, database: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_connection_cut_before_or_after_the_commit_of_a_batch_is_no_error_and_makes_every_change_once(
+    replica: Replica, database: str, monkeypatch: pytest.MonkeyPatch, when: str
 ):
     a, b = replica("a"), replica("b")
-    left = [1]
+    left = [1] if when == "before" else []
 
     def before(query: str) -> None:
         if query == "commit" and left:
@@ -83,23 +84,13 @@ def test_a_connection_cut_before_the_commit_of_a_batch_makes_every_change_once(
             cut(database, a)
 
     with monkeypatch.context() as patch:
-        intercept(patch, before)
+        if left:
+            intercept(patch, before)
+        else:
+            cut_after_commit(patch, database, a)
         with at_once(a, CALLS) as replies:
             pass
     assert not left
-    assert not failed(replies)
-    agree(a, b, 6)
-
-
-def test_a_connection_cut_after_the_commit_of_a_batch_is_no_error_and_nothing_is_done_twice(
-    replica: Replica, database: str, monkeypatch: pytest.MonkeyPatch
-):
-    a, b = replica("a"), replica("b")
-
-    with monkeypatch.context() as patch:
-        cut_after_commit(patch, database, a)
-        with at_once(a, CALLS) as replies:
-            pass
     assert not failed(replies)
     agree(a, b, 6)
 

@@ -53,16 +53,6 @@ def test_moving_linking_and_deleting_reach_the_other_replica(replica: Replica):
     assert files(a.home) == files(b.home)
 
 
-def test_a_new_replica_has_everything_older_ones_have(replica: Replica):
-    a = replica("a")
-    notes = a.write_many([Draft(f"note number {n}", title=f"N{n}") for n in range(20)])
-    a.delete(notes[3].id)
-    b = replica("b")
-    assert are_alike(b, a)
-    assert [each.number for each in b.log()] == [each.number for each in a.log()]
-    assert b.search("number").total == 19
-
-
 def test_undo_and_restore_on_a_replica_that_never_saw_the_old_text(replica: Replica):
     a = replica("a")
     note = a.write(Draft("first", title="N"))

@@ -92,17 +92,6 @@ def test_reads_are_counted_over_all_replicas_and_folded_once(replica: Replica):
     assert replica("d").read(note.id, count=False).access_count == 3
 
 
-def test_reads_are_sent_once_however_often_they_are_exchanged(replica: Replica):
-    a = replica("a")
-    note = a.write(Draft("tea", project="categories", category="preferences"))
-    for _ in range(3):
-        a.read(note.id)
-        a.engine.access.exchange(now=True)
-    assert a.read(note.id, count=False).access_count == 3
-    a.close()
-    assert replica("b").read(note.id, count=False).access_count == 3
-
-
 @pytest.mark.slow
 def test_reads_are_counted_once_by_a_process_killed_before_any_statement(space: str, replica: Replica, tmp_path: Path):
     note = replica("b").write(Draft("tea", project="categories", category="preferences"))

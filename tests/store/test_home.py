@@ -44,21 +44,15 @@ def files(notes: FolderStore) -> dict[str, str]:
     return {str(p.relative_to(root)): p.read_text() for p in sorted(root.rglob("*")) if p.is_file()}
 
 
-def test_a_file_changed_since_it_was_read_is_a_conflict_and_stays(home, notes):
-    commit(home, put(notes, "a.md", "one"))
+@pytest.mark.parametrize(("before", "refusal"), [("one", Conflict), (None, Exists)])
+def test_a_file_that_changed_or_came_since_it_was_looked_at_is_not_written_over(home, notes, before, refusal):
+    if before is not None:
+        commit(home, put(notes, "a.md", before))
     stale = put(notes, "a.md", "mine")
     (Path(notes.root) / "a.md").write_text("theirs!")
-    with pytest.raises(Conflict):
+    with pytest.raises(refusal):
         commit(home, stale)
     assert files(notes) == {"a.md": "theirs!"}
-
-
-def test_a_new_file_where_one_is_now_is_refused(home, notes):
-    fresh = put(notes, "a.md", "mine")
-    (Path(notes.root) / "a.md").write_text("theirs")
-    with pytest.raises(Exists):
-        commit(home, fresh)
-    assert files(notes) == {"a.md": "theirs"}
 
 
 def test_a_change_of_many_files_is_nothing_when_one_step_is_refused(home, notes):

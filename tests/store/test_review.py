@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import shutil
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ from commonplace.store import change as working
 from commonplace.store.change import Step
 from commonplace.store.folder import FolderStore
 from commonplace.store.home import Home
-from commonplace.store.journal import RedoRecord
+from commonplace.store.journal import RedoRecord, redo_lines
 from commonplace.store.layout import Layout
 
 from .test_home import commit, files, put, step
@@ -153,6 +154,27 @@ def test_a_damaged_record_stops_nobody(home, notes, data):
         with pytest.raises(CommonplaceError), home.lock:
             home.retry(record)
     commit(home, put(notes, "b.md", "b"))
+
+
+def test_a_record_mixed_from_two_of_one_shape_is_damaged(tmp_path):
+    redo, written = RedoRecord(tmp_path / "redo"), []
+    for mark, paths in (("a", ["one", "two"]), ("b", ["six", "ten"])):
+        redo.add({"mark": mark}, is_new=True)
+        redo.add({"steps": paths})
+        written.append(redo.read())
+        redo.drop()
+    older, newer = written
+    assert len(older) == len(newer)
+    for mixed in {newer[:at] + older[at:] for at in range(1, len(older))} - {older, newer}:
+        with pytest.raises(ValueError, match="checksum"):
+            redo_lines(mixed)
+    redo.close()
+
+
+def test_a_record_from_before_there_were_checksums_is_read():
+    rows = [{"mark": "a"}, {"steps": []}]
+    assert redo_lines(b"".join(json.dumps(row).encode() + b"\n" for row in rows)) == rows
+    assert redo_lines(b'{"mark":"a"}\n{"steps":') == rows[:1]
 
 
 def test_recovery_keeps_what_an_editor_saved_after_the_death(home, notes, monkeypatch):

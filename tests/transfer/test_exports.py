@@ -183,17 +183,13 @@ def test_a_conversation_that_went_on_is_brought_up_to_date_and_one_edited_here_i
 
 
 @pytest.mark.parametrize("kind", READERS)
-@pytest.mark.parametrize(
-    "content", [None, b"", b"no export", b'{"a": 1}', b"SQLite format 3\0broken", b"[[1, 2], null]"]
-)
-def test_what_is_no_such_export_is_refused_and_nothing_is_written(
-    memory: Memory, tmp_path: Path, kind: str, content: bytes | None
-) -> None:
+def test_what_is_no_such_export_is_refused_and_nothing_is_written(memory: Memory, tmp_path: Path, kind: str) -> None:
     file = tmp_path / "conversations.json"
-    if content is not None:
-        file.write_bytes(content)
-    with pytest.raises(WrongStore, match=r"conversations\.json"):
-        plan_export(memory, kind, file, "notes")
+    for content in (None, b"", b"no export", b'{"a": 1}', b"SQLite format 3\0broken", b"[[1, 2], null]"):
+        if content is not None:
+            file.write_bytes(content)
+        with pytest.raises(WrongStore, match=r"conversations\.json"):
+            plan_export(memory, kind, file, "notes")
     assert memory.list(limit=0)[1] == 0
 
 

@@ -80,8 +80,12 @@ def test_everything_is_moved_with_its_history_and_the_source_is_as_it_was(home, 
     assert [each.name for each in access.tokens()] == ["laptop"]
 
 
-def test_the_checksum_is_that_of_all_notes_and_can_be_told_with_common_tools(home, tmp_path):
+def test_a_dry_run_counts_and_makes_nothing_and_the_checksum_can_be_told_with_common_tools(home, tmp_path):
+    planned = FolderMove(home, tmp_path / "new").run(dry_run=True)
+    assert not (tmp_path / "new").exists()
     moved = FolderMove(home, tmp_path / "new").run()
+    assert (planned.files, planned.texts, planned.changes) == (moved.files, moved.texts, moved.changes)
+    assert planned.checksum == ""
     notes = [
         name
         for name in files(tmp_path / "new")
@@ -105,14 +109,6 @@ def test_only_an_empty_target_is_taken(home, tmp_path):
     FolderMove(home, tmp_path / "empty").run()
     with pytest.raises(InvalidInput, match="not empty"):
         FolderMove(home, tmp_path / "empty")
-
-
-def test_a_dry_run_counts_and_makes_nothing(home, tmp_path):
-    planned = FolderMove(home, tmp_path / "new").run(dry_run=True)
-    assert not (tmp_path / "new").exists()
-    moved = FolderMove(home, tmp_path / "new").run()
-    assert (planned.files, planned.texts, planned.changes) == (moved.files, moved.texts, moved.changes)
-    assert planned.checksum == ""
 
 
 def test_a_copy_that_is_not_the_same_is_no_home(home, tmp_path, monkeypatch):

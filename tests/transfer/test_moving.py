@@ -243,23 +243,20 @@ def test_a_root_of_banks_is_copied_byte_for_byte(memory, tmp_path):
     assert files(memory.home) == {}
 
 
-def test_a_plain_folder_of_files_is_one_bank(memory, tmp_path):
-    root = laid(tmp_path / "repo" / "memory-bank", projectbrief_md="# Brief", features__login_md="# Login")
-    bank_plan(memory, root).carry_out()
-    assert files(memory.home) == {"banks/code/my_repo/projectbrief.md": b"# Brief",
-                                  "banks/code/my_repo/features/login.md": b"# Login"}  # fmt: skip
-
-
-def test_a_folder_of_projects_becomes_project_banks(memory, tmp_path):
-    root = laid(tmp_path / "bank-root", alpha__progress_md="a", beta__progress_md="b", empty__x="no note")
-    bank_plan(memory, root).carry_out()
-    assert sorted(files(memory.home)) == ["banks/projects/alpha/progress.md", "banks/projects/beta/progress.md"]
-
-
-def test_a_folder_of_one_kind_keeps_its_kind(memory, tmp_path):
-    root = laid(tmp_path / "code", alpha__readme_md="a")
-    bank_plan(memory, root).carry_out()
-    assert list(files(memory.home)) == ["banks/code/alpha/readme.md"]
+@pytest.mark.parametrize(
+    ("folder", "texts", "banks"),
+    [
+        ("repo/memory-bank", ["projectbrief_md", "features__login_md"],
+         ["code/my_repo/features/login.md", "code/my_repo/projectbrief.md"]),
+        ("bank-root", ["alpha__progress_md", "beta__progress_md", "empty__x"],
+         ["projects/alpha/progress.md", "projects/beta/progress.md"]),
+        ("code", ["alpha__readme_md"], ["code/alpha/readme.md"]),
+    ],
+    ids=["files are one bank", "projects", "of one kind"],
+)  # fmt: skip
+def test_a_folder_is_taken_for_the_banks_it_looks_like(memory, tmp_path, folder, texts, banks):
+    bank_plan(memory, laid(tmp_path / folder, **dict.fromkeys(texts, "text"))).carry_out()
+    assert sorted(files(memory.home)) == [f"banks/{each}" for each in banks]
 
 
 def test_a_bank_file_with_another_text_is_left_and_named(memory, tmp_path):
@@ -340,19 +337,8 @@ def test_an_agent_moves_in_nothing_of_another_scope_and_learns_nothing_of_it(mem
     assert [each.name for each in plan.items] == ["notes/mine.md"]
 
 
-def test_a_path_that_is_no_such_store_is_named(memory, tmp_path):
-    file = tmp_path / "file"
-    file.write_text("x")
+def test_a_folder_that_holds_no_such_store_is_named(memory, tmp_path):
     empty = laid(tmp_path / "empty", sub__x="x")
-    plans = {
-        "agent-memory": lambda path: moving.plan_agent_memory(memory, path),
-        "memory banks": lambda path: bank_plan(memory, path),
-        "notes": lambda path: moving.plan_vault(memory, path, "notes"),
-    }
-    for what, plan in plans.items():
-        with pytest.raises(WrongStore, match=f"^{file} is a file, not a folder of {what}$"):
-            plan(file)
-        with pytest.raises(WrongStore, match=f"^no such folder: {tmp_path / 'nope'}$"):
-            plan(tmp_path / "nope")
+    for plan in (moving.plan_agent_memory, bank_plan, lambda *given: moving.plan_vault(*given, "notes")):
         with pytest.raises(WrongStore, match=f"^{empty} holds no "):
-            plan(empty)
+            plan(memory, empty)

@@ -113,12 +113,18 @@ class AccessLog:
     def counts(self) -> Counter[str]:
         """Reads per key in the log, including those of other processes up to now."""
         with self._reading:
-            fd = self._current()
-            if fd is None:
+            try:
+                status = os.stat(self._path)
+                if self._fd is None or not os.path.samestat(status, os.fstat(self._fd)):  # another is read anew
+                    self._let_go()
+                    self._fd = open_own(self._path, os.O_RDONLY)
+            except OSError:
+                self._let_go()
+            if self._fd is None:
                 return Counter()
-            size = os.fstat(fd).st_size
+            size = os.fstat(self._fd).st_size
             while self._size < size:
-                block = os.pread(fd, min(1 << 20, size - self._size), self._size)
+                block = os.pread(self._fd, min(1 << 20, size - self._size), self._size)
                 whole = block.rfind(b"\n") + 1
                 if not whole:
                     break
@@ -138,18 +144,6 @@ class AccessLog:
         """When each key was last used, in seconds since 1970, as far as the log says."""
         self.counts()
         return self._used
-
-    def _current(self) -> int | None:
-        """The file now at the log's place, open; None when there is none. Of another one all is read anew."""
-        try:
-            status = os.stat(self._path)
-            if self._fd is not None and os.path.samestat(status, os.fstat(self._fd)):
-                return self._fd
-            self._let_go()
-            self._fd = open_own(self._path, os.O_RDONLY)
-        except OSError:
-            self._let_go()
-        return self._fd
 
     def _let_go(self) -> None:
         if self._fd is not None:

@@ -96,16 +96,12 @@ class Execution:
         folder = self._folders.pop(key, None)
         if folder is None:
             if len(self._folders) >= _OPEN_FOLDERS:
-                self._let_go(next(iter(self._folders)))
+                with self._folders.pop(next(iter(self._folders))) as oldest:
+                    if self._durable and (self._reverse or not self._strict):  # a step was done, maybe by a dead writer
+                        os.fsync(oldest.fd)
             folder = open_folder(step.root, path, step.project)
         self._folders[key] = folder
         return folder
-
-    def _let_go(self, key: tuple[str, str]) -> None:
-        """Close a folder, its entries made durable if any step was carried out yet, maybe by a writer that died."""
-        with self._folders.pop(key) as folder:
-            if self._durable and (self._reverse or not self._strict):
-                os.fsync(folder.fd)
 
     def _at(self, step: Step, path: str | None = None) -> tuple[Folder, str]:
         """The open parent folder of `path`, by default the step's, and the name in it."""
@@ -155,7 +151,16 @@ class Execution:
         if step.do in ("put", "remove"):
             self._replace(step, folder, name)
         elif step.do == "move":
-            self._move(step, folder, name)
+            target, new_name = self._at(step, step.to)
+            taken = stat_in(new_name, target.fd)
+            if taken is not None:
+                here = stat_in(name, folder.fd)
+                if here is None or not os.path.samestat(here, taken) or step.path == step.to:
+                    raise Exists(step.to)
+            os.rename(name, new_name, src_dir_fd=folder.fd, dst_dir_fd=target.fd)
+            self._reverse.append(("rename", step))
+            if step.old is None:
+                self._close_below(step.root, step.path)
         elif step.do == "mkdir":
             os.mkdir(name, 0o700, dir_fd=folder.fd)
             self._reverse.append(("rmdir", step))
@@ -268,18 +273,6 @@ class Execution:
             os.unlink(name, dir_fd=folder.fd)
         self._reverse.append(("restore" if step.old else "unlink", step))
 
-    def _move(self, step: Step, folder: Folder, name: str) -> None:
-        target, new_name = self._at(step, step.to)
-        taken = stat_in(new_name, target.fd)
-        if taken is not None:
-            here = stat_in(name, folder.fd)
-            if here is None or not os.path.samestat(here, taken) or step.path == step.to:
-                raise Exists(step.to)
-        os.rename(name, new_name, src_dir_fd=folder.fd, dst_dir_fd=target.fd)
-        self._reverse.append(("rename", step))
-        if step.old is None:
-            self._close_below(step.root, step.path)
-
     def _close_below(self, root: str, path: str) -> None:
         """Folders opened below a moved or removed one are not where their names say any more."""
         for key in [k for k in self._folders if k[0] == root and (k[1] == path or k[1].startswith(path + "/"))]:
@@ -298,7 +291,16 @@ class Execution:
             try:
                 folder, name = self._at(step)
                 if what == "restore":
-                    self._restore(step, folder, name)
+                    assert step.old is not None
+                    kept = self._history.object_path(step.old.etag)
+                    if (held := next((held for each, held in self._held if each is step), None)) is not None:
+                        os.rename(held, name, src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
+                    elif os.path.exists(kept) and stamp_of(os.stat(kept)).inode == step.old.stamp.inode:
+                        os.rename(kept, name, dst_dir_fd=folder.fd)  # the very file that stood there
+                    else:
+                        temp = f"{TEMP_PREFIX}{os.getpid()}-back-{os.urandom(4).hex()}"
+                        write_file(temp, step.old.data, mode=step.old.mode, folder=folder.fd)
+                        os.rename(temp, name, src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
                 elif what == "unlink":
                     os.unlink(name, dir_fd=folder.fd)
                 elif what == "rename":
@@ -317,21 +319,6 @@ class Execution:
                     lost.append(step.path)
         self._reverse.clear()
         return lost
-
-    def _restore(self, step: Step, folder: Folder, name: str) -> None:
-        """Put the very file that stood there back, or its bytes."""
-        assert step.old is not None
-        held = next((held for each, held in self._held if each is step), None)
-        if held is not None:
-            os.rename(held, name, src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
-            return
-        kept = self._history.object_path(step.old.etag)
-        if os.path.exists(kept) and stamp_of(os.stat(kept)).inode == step.old.stamp.inode:
-            os.rename(kept, name, dst_dir_fd=folder.fd)
-            return
-        temp = f"{TEMP_PREFIX}{os.getpid()}-back-{os.urandom(4).hex()}"
-        write_file(temp, step.old.data, mode=step.old.mode, folder=folder.fd)
-        os.rename(temp, name, src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
 
     def close(self) -> None:
         """Remove what was held and close the folders."""

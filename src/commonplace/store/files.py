@@ -386,24 +386,20 @@ class ThreadLock:
                     self._queue.append((me, turn))
                 else:
                     self._owner = me
-        if turn is not None:
-            self._await(me, turn)
+        if turn is not None:  # released by the one inside, who passes the lock on to this thread
+            try:
+                if not wait_for(lambda: turn.acquire(timeout=0.25)):
+                    raise Busy(f"another call of this process ({os.getpid()})")
+            except BaseException:
+                with self._counting:
+                    is_waiting = (me, turn) in self._queue
+                    if is_waiting:
+                        self._queue.remove((me, turn))
+                if not is_waiting:  # its turn came at the last moment
+                    self._depth = 1
+                    self.__exit__()
+                raise
         self._depth += 1
-
-    def _await(self, me: int, turn: threading.Lock) -> None:
-        """Return once the one inside has passed the lock on to this thread."""
-        try:
-            if not wait_for(lambda: turn.acquire(timeout=0.25)):
-                raise Busy(f"another call of this process ({os.getpid()})")
-        except BaseException:
-            with self._counting:
-                is_waiting = (me, turn) in self._queue
-                if is_waiting:
-                    self._queue.remove((me, turn))
-            if not is_waiting:  # its turn came at the last moment
-                self._depth = 1
-                self.__exit__()
-            raise
 
     def __exit__(self, *_: object) -> None:
         self._depth -= 1

@@ -16,7 +16,7 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -52,17 +52,17 @@ class _Record:
     changes: list[tuple[Change, list[Step]]]
 
 
+@dataclass(slots=True)
 class _Staged:
     """Changes whose temp files are written and not yet synced; `paths` are those they touch."""
 
-    def __init__(self, execution: Execution, mark: str):
-        self.execution = execution
-        self.mark = mark
-        self.changes: list[tuple[Change, list[Step]]] = []
-        self.places: set[tuple[str, str, str]] = set()
-        self.paths: set[tuple[str, str]] = set()
-        self.puts = 0
-        self.bytes = 0
+    execution: Execution
+    mark: str
+    changes: list[tuple[Change, list[Step]]] = field(default_factory=list)
+    places: set[tuple[str, str, str]] = field(default_factory=set)
+    paths: set[tuple[str, str]] = field(default_factory=set)
+    puts: int = 0
+    bytes: int = 0
 
     def touches(self, root: str, path: str | None) -> bool:
         """Whether a change is of the file at `path` of the project at `root`, None: of any of it."""
@@ -73,6 +73,9 @@ class _Staged:
 
 class Home:
     """Lock, redo record and history of the home folder. Thread-safe through its lock."""
+
+    holds_truth = True
+    """Whether the notes on disk are the memory: what is not as it was read is a Conflict, what is written is synced."""
 
     def __init__(self, layout: Layout, clock: Clock):
         self.layout = layout
@@ -152,7 +155,15 @@ class Home:
         changed. With `may_stage` it may be left staged (see `staged`), and is durable once `flush` returns: nobody is
         told of it before.
         """
-        steps = [*_missing_folders(steps), *steps]
+        missing: dict[tuple[str, str], Step] = {}
+        made = {(step.root, step.path) for step in steps if step.do == "mkdir"}
+        for step in steps:
+            parent = (step.to or step.path).rpartition("/")[0] if step.do in ("put", "move", "symlink") else ""
+            while parent and (step.root, parent) not in made and not os.path.lexists(os.path.join(step.root, parent)):
+                missing[step.root, parent] = Step("mkdir", step.project, step.root, parent, away=step.away)
+                made.add((step.root, parent))
+                parent = parent.rpartition("/")[0]
+        steps = [*(missing[key] for key in sorted(missing)), *steps]
         is_staged = may_stage and self._fits(steps)
         if not is_staged:
             self.settle()
@@ -171,7 +182,7 @@ class Home:
     def _carry_out(self, changes: Sequence[tuple[Change, list[Step]]], staged: Execution | None = None) -> None:
         """Make changes durable: all of them, or none; `staged` has written their temp files. Raises as `commit` of the
         one change, as `flush` of those that are staged."""
-        execution, first = staged or self._execution(), changes[0][0]
+        execution, first = staged or Execution(self.history, strict=True), changes[0][0]
         about = "the memory" if staged else first.path or first.project
         steps = [step for _, each in changes for step in each]
         is_synced = any(len(each) > 1 for _, each in changes)
@@ -198,9 +209,6 @@ class Home:
             execution.close()
         with suppress(OSError):  # the journal has the changes, so whoever takes the lock next drops the record
             self._redo.drop()
-
-    def _execution(self) -> Execution:
-        return Execution(self.history, strict=True)
 
     @cached_property
     def _threads(self) -> ThreadPoolExecutor:
@@ -235,7 +243,8 @@ class Home:
     def _stage(self, change: Change, steps: list[Step]) -> None:
         """Write the temp files, named in the record before they exist. Raises StorageError; then nothing changed."""
         puts = [step for step in steps if step.do == "put"]
-        staged = self._staged or _Staged(self._execution(), _mark(change.number))
+        execution = Execution(self.history, strict=self.holds_truth, durable=self.holds_truth)
+        staged = self._staged or _Staged(execution, _mark(change.number))
         try:
             places = _place_temps(puts, staged.mark, staged.puts)
             staged.puts += len(puts)
@@ -426,16 +435,3 @@ def _place_temps(puts: Sequence[Step], mark: str, first: int = 0) -> list[tuple[
             folder = folder.rpartition("/")[0]
         step.temp_folder, step.temp = folder, f"{mark}-{index}"
     return sorted({(step.project, step.root, step.temp_folder) for step in puts})
-
-
-def _missing_folders(steps: Sequence[Step]) -> list[Step]:
-    """A `mkdir` step for each folder the steps need and the disk lacks, parents first."""
-    found: dict[tuple[str, str], Step] = {}
-    made = {(step.root, step.path) for step in steps if step.do == "mkdir"}
-    for step in steps:
-        parent = (step.to or step.path).rpartition("/")[0] if step.do in ("put", "move", "symlink") else ""
-        while parent and (step.root, parent) not in made and not os.path.lexists(os.path.join(step.root, parent)):
-            found[step.root, parent] = Step("mkdir", step.project, step.root, parent, away=step.away)
-            made.add((step.root, parent))
-            parent = parent.rpartition("/")[0]
-    return [found[key] for key in sorted(found)]

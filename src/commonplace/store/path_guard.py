@@ -100,8 +100,13 @@ def open_folder(root: str, path: str, project: str, *, links: bool = False) -> F
     except OSError as error:
         raise StorageError(path or project, reason(error)) from None
     try:
-        real = real_path(fd)
-        base = _real_root(root) if path else real
+        real = base = real_path(fd)
+        if path:  # where the project really is: one question to the system, not one for each part of its path
+            try:
+                with Folder(os.open(root, _FOLDER), "") as top:
+                    base = real_path(top.fd)
+            except OSError:  # a folder that may be passed through, not read
+                base = os.path.realpath(root)
         inside = "" if real == base else real[len(base) + 1 :] if real.startswith(base.rstrip("/") + "/") else None
         if inside is None or (not links and inside != path and has_link(root, path)):
             raise OutsideError(path, project)
@@ -109,18 +114,6 @@ def open_folder(root: str, path: str, project: str, *, links: bool = False) -> F
     except BaseException:
         os.close(fd)
         raise
-
-
-def _real_root(root: str) -> str:
-    """Where the project really is; one question to the system instead of one for each part of its path."""
-    try:
-        fd = os.open(root, _FOLDER)
-    except OSError:  # a folder that may be passed through, not read
-        return os.path.realpath(root)
-    try:
-        return real_path(fd)
-    finally:
-        os.close(fd)
 
 
 def has_link(root: str, path: str) -> bool:

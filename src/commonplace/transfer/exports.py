@@ -246,7 +246,10 @@ def _chatgpt(path: Path) -> Found:
                 for number, line in enumerate(filter(None, (one.strip() for one in text.split("\n")))):
                     saved.add(line)
                     yield Exported(f"{identity}.{number}" if number else identity, line, when)
-            elif _is_turn(message, role) and text.strip():
+            elif role in ("user", "assistant") and message.get("recipient") in (None, "all") and text.strip():
+                about = message.get("metadata")
+                if isinstance(about, dict) and about.get("is_visually_hidden_from_conversation"):
+                    continue
                 turns.append(("You" if role == "user" else "ChatGPT", when, text))
         if turns:
             yield Exported(ref, str(each.get("title") or ""), _time(each.get("create_time")), updated,
@@ -259,13 +262,6 @@ def _chatgpt(path: Path) -> Found:
             if line and line not in saved:
                 yield Exported(f"{key}:{sha256(line.encode('utf-8', 'replace')).hexdigest()[:16]}", line, when,
                                category=_CONTEXTS[key])  # fmt: skip
-
-
-def _is_turn(message: Mapping[str, Any], role: Any) -> bool:
-    """Whether a message was said to the other side, and shown."""
-    about = message.get("metadata")
-    is_hidden = isinstance(about, dict) and about.get("is_visually_hidden_from_conversation")
-    return role in ("user", "assistant") and message.get("recipient") in (None, "all") and not is_hidden
 
 
 def _branch(mapping: Mapping[str, Any], last: Any) -> list[tuple[str, dict[str, Any]]]:
@@ -320,7 +316,12 @@ def _claude(path: Path) -> Found:
             turns = [("You" if one.get("sender") == "human" else "Claude", _time(one.get("created_at")),
                       _claude_text(one)) for one in said]  # fmt: skip
         elif isinstance(each.get("docs"), list) or "prompt_template" in each:
-            turns, kind = _claude_project(each), "project"
+            kind, docs = "project", each.get("docs")
+            instructions = str(each.get("prompt_template") or each.get("description") or "")
+            turns = [("Instructions", None, instructions)] if instructions.strip() else []
+            for one in docs if isinstance(docs, list) else ():
+                if isinstance(one, dict) and (document := str(one.get("content") or "")).strip():
+                    turns.append((flat(str(one.get("filename") or "Document")), _time(one.get("created_at")), document))
         else:
             ref = ""
         is_one = is_one or bool(ref)
@@ -331,17 +332,6 @@ def _claude(path: Path) -> Found:
             yield (f"claude {ref}", "it has no text") if ref else (name, "it is no conversation of Claude")
     if not is_one:
         raise WrongStore(f"{path} holds no conversations.json of Claude")
-
-
-def _claude_project(each: Mapping[str, Any]) -> list[Turn]:
-    """What a project tells Claude, and its documents."""
-    parts: list[Turn] = [("Instructions", None, str(each.get("prompt_template") or each.get("description") or ""))]
-    docs = each.get("docs")
-    for one in docs if isinstance(docs, list) else ():
-        if isinstance(one, dict):
-            name = flat(str(one.get("filename") or "Document"))
-            parts.append((name, _time(one.get("created_at")), str(one.get("content") or "")))
-    return [part for part in parts if part[2].strip()]
 
 
 def _claude_text(message: Mapping[str, Any]) -> str:
@@ -394,7 +384,8 @@ def _mcp_memory_service(path: Path) -> Found:
             tags = tuple(one.strip() for one in (tags.split(",") if isinstance(tags, str) else _listed(tags)) if one)
             created = _time(each.get("created_at")) or _time(each.get("created_at_iso"))
             updated = _time(each.get("updated_at")) or _time(each.get("updated_at_iso"))
-            yield Exported(str(ref), text, created, updated, tags, _category(each.get("memory_type")))
+            kind = str(each.get("memory_type")).lower()
+            yield Exported(str(ref), text, created, updated, tags, _CATEGORIES.get(kind, "knowledge"))
 
 
 def _claude_mem(path: Path) -> Found:
@@ -425,13 +416,8 @@ def _observed(what: str, each: Mapping[str, Any], lines: Sequence[Any]) -> Expor
     tags = [what, *filter(None, (each.get("project"),)), *_listed(each.get("concepts"))]
     text = "\n".join(str(line).strip() for line in lines if line and str(line).strip())
     moment = _time(each.get("created_at_epoch")) or _time(each.get("created_at"))
-    return Exported(
-        f"{what}:{each['id']}", text, moment, tags=tuple(map(str, tags)), category=_category(each.get("type"))
-    )
-
-
-def _category(kind: Any) -> str:
-    return _CATEGORIES.get(str(kind).lower(), "knowledge")
+    category = _CATEGORIES.get(str(each.get("type")).lower(), "knowledge")
+    return Exported(f"{what}:{each['id']}", text, moment, tags=tuple(map(str, tags)), category=category)
 
 
 def _listed(value: Any) -> list[str]:

@@ -11,7 +11,7 @@ import json
 import os
 import re
 import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
@@ -62,30 +62,26 @@ class GitHistory:
         make_private(info)
         put_derived(info / "exclude", f"/{own.name}/\n".encode())
         put_derived(info / "attributes", b"* -text -ident -filter\n")
-        self._commits = self._settled()
-
-    @property
-    def change(self) -> int:
-        """The number of the latest change that is committed, 0 for none."""
-        return self._commits.change if self._commits else 0
-
-    def _settled(self) -> _Commits | None:
-        """What the branch holds, also when a run was killed as it moved it. Raises InvalidInput."""
         head = self._ask("rev-parse", "-q", "--verify", _BRANCH)
-        known, coming = _read(self._known), _read(self._next)
+        self._commits, coming = _read(self._known), _read(self._next)
         said = self._ask("log", "-1", f"--format=%(trailers:key={_CHANGE},valueonly)", head) if head and coming else ""
         if coming is not None and head != coming.head and said == str(coming.change):
-            self._settle(coming, head)
-            return coming
+            self._settle(coming, head)  # a run was killed as it moved the branch
+            return
         with suppress(FileNotFoundError):
             os.unlink(self._next)
+        known = self._commits
         if head != (known.head if known else "") or self._ask("symbolic-ref", "-q", "HEAD") != _BRANCH:
             back = f": git -C {self._folder} update-ref {_BRANCH} {known.head}" if known else ""
             raise InvalidInput(
                 f"somebody else committed in {self._folder}, or switched its branch. A mirror is written by the memory "
                 f"alone: mirror to a new folder, or put its branch main back{back}"
             )
-        return known
+
+    @property
+    def change(self) -> int:
+        """The number of the latest change that is committed, 0 for none."""
+        return self._commits.change if self._commits else 0
 
     def _settle(self, commits: _Commits, head: str) -> None:
         """Note that the branch holds `commits` now, and show it in git's own index."""
@@ -269,7 +265,18 @@ class _Stream:
         self, subject: str, author: str, when: datetime, body: str, ops: Sequence[Op], *, even_empty: bool = False
     ) -> None:
         """Commit what `ops` change, if they change anything. A text nobody has any more is passed over."""
-        lines = [line for op in ops for line in self._lines(*op)]
+        lines = list[bytes]()
+        for do, name, what in ops:
+            if do == "put":
+                data = self._text(what) if self.tree.get(name) != what else None
+                if data is not None:
+                    self.tree[name] = what
+                    lines.append(b"M 100644 inline %s\ndata %d\n" % (_quoted(name), len(data)) + data + b"\n")
+            elif do == "move":
+                if _rename(self.tree, name, what):
+                    lines.append(b"R %s %s\n" % (_quoted(name), _quoted(what)))
+            elif self.tree.pop(name, None) is not None:
+                lines.append(b"D %s\n" % _quoted(name))
         if not lines and not even_empty:
             return
         if self._process is None:
@@ -281,8 +288,8 @@ class _Stream:
         assert into is not None
         if not self.count and not self._from:
             into.write(f"reset {_BRANCH}\n\n".encode())
-        name = re.sub(r"[^\w.-]", "", author) or "unknown"
-        who, at = f"{name} <{name}@memory.invalid>", f"{int(when.timestamp())} +0000"
+        author = re.sub(r"[^\w.-]", "", author) or "unknown"
+        who, at = f"{author} <{author}@memory.invalid>", f"{int(when.timestamp())} +0000"
         message = f"{one_line(subject)[:_SUBJECT]}\n\n{body}".encode("utf-8", "replace")
         head = f"commit {_BRANCH}\nauthor {who} {at}\ncommitter {who} {at}\ndata {len(message)}\n".encode()
         into.write(head + message + b"\n")
@@ -292,18 +299,6 @@ class _Stream:
         into.writelines(lines)
         into.write(b"\n")
         self.count += 1
-
-    def _lines(self, do: str, name: str, what: str) -> Iterator[bytes]:
-        if do == "put":
-            data = self._text(what) if self.tree.get(name) != what else None
-            if data is not None:
-                self.tree[name] = what
-                yield b"M 100644 inline %s\ndata %d\n" % (_quoted(name), len(data)) + data + b"\n"
-        elif do == "move":
-            if _rename(self.tree, name, what):
-                yield b"R %s %s\n" % (_quoted(name), _quoted(what))
-        elif self.tree.pop(name, None) is not None:
-            yield b"D %s\n" % _quoted(name)
 
     def end(self) -> None:
         """Move the branch to the last commit. Raises StorageError."""

@@ -105,15 +105,6 @@ def compared(shown: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in shown.items() if key not in ("access_count", "content_hash")}
 
 
-def as_record(info: NoteInfo, content: str) -> Record:
-    """The record of a memory the index knows."""
-    return Record(
-        info.id, content, info.category or INBOX, parse_stamp(info.created), parse_stamp(info.updated or info.changed),
-        info.scope, info.phase, info.tags, info.source, parse_stamp(info.expires) if info.expires else None,
-        info.access_count, info.links, info.version, _further_keys(info.header),
-    )  # fmt: skip
-
-
 def read(data: bytes, *, now: datetime, ttl: timedelta, sees: Callable[[str], bool]) -> ParsedRecord:
     """The record in a line. `ttl` is how long an inbox memory without `expires_at` stays from `now` on. Raises
     InvalidInput saying what is wrong with it."""
@@ -400,8 +391,12 @@ class Import:
             is_there = mark in self._contents
             self._contents.add(mark)
             return _Action(SKIP if is_there else NEW, record)
-        if record.id in self._written:
-            return self._twice(record)
+        if record.id in self._written:  # on a trial run: against an earlier one of the input with its id
+            moment, text = self._written[record.id]
+            now, own = _state(record)
+            if own == text or now <= moment:
+                return _Action(UNCHANGED if own == text else OLDER, record)
+            return self._noted(_Action(UPDATE, record))
         if record.id in known:
             return self._against(given, *known[record.id])
         if record.id in gone and {*compared_lines(record.content)} <= {*compared_lines(gone[record.id])}:
@@ -416,7 +411,12 @@ class Import:
         before = compared(row(memory, info, content))
         if compared(given.values) == before:
             return _Action(UNCHANGED, given.record, info)
-        there = as_record(info, content)
+        there = Record(
+            info.id, content, info.category or INBOX, parse_stamp(info.created),
+            parse_stamp(info.updated or info.changed), info.scope, info.phase, info.tags, info.source,
+            parse_stamp(info.expires) if info.expires else None, info.access_count, info.links, info.version,
+            _further_keys(info.header),
+        )  # fmt: skip
         record = given.over(there, self._now)
         note = parse_note(
             record.text(), project=CATEGORY_PROJECT, path=f"{record.category}/x.md", changed=self._now
@@ -437,14 +437,6 @@ class Import:
         if self._remembers:
             self._written[action.record.id] = _state(action.record)
         return action
-
-    def _twice(self, record: Record) -> _Action:
-        """On a trial run: the record against an earlier one of the input with its id."""
-        moment, text = self._written[record.id]
-        now, own = _state(record)
-        if own == text or now <= moment:
-            return _Action(UNCHANGED if own == text else OLDER, record)
-        return self._noted(_Action(UPDATE, record))
 
 
 def _state(record: Record) -> tuple[datetime, bytes]:

@@ -398,7 +398,7 @@ def plan_agent_memory(memory: Memory, path: Path, *, skip_bad: bool = False) -> 
                 continue
             else:
                 newest[key] = max(each, other, key=lambda one: one[0].created)
-            plan.skipped.append((_entry_name(each[0]), why))
+            plan.skipped.append((f"kv/{each[0].namespace}/{each[0].key}", why))
     for each in newest.values():
         _decide(each, entries, plan)
     return plan
@@ -406,7 +406,7 @@ def plan_agent_memory(memory: Memory, path: Path, *, skip_bad: bool = False) -> 
 
 def _decide(each: _Incoming, entries: NoteEntries, plan: MovePlan) -> None:
     entry, _ = each
-    name, size = _entry_name(entry), len(entry.value)
+    name, size = f"kv/{entry.namespace}/{entry.key}", len(entry.value)
     there = entries.peek(entry.namespace, entry.key)
     if there is None:
         plan.items.append(MoveAction(IMPORT, name, size, each))
@@ -422,10 +422,6 @@ def _decide(each: _Incoming, entries: NoteEntries, plan: MovePlan) -> None:
         plan.skipped.append((name, "the one here is locked"))
     else:
         plan.items.append(MoveAction(UPDATE, name, size, each))
-
-
-def _entry_name(entry: Entry) -> str:
-    return f"kv/{entry.namespace}/{entry.key}"
 
 
 def _compared(entry: Entry) -> tuple[Any, ...]:

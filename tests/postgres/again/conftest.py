@@ -14,7 +14,9 @@ from contract.conftest import *  # noqa: F403
 from postgres.homes import sitecustomize
 
 LEFT_OUT = re.compile(
-    "stdio|mcp|server|preset|stream|subscribers|real_|kill_9|first_entity|example_of"  # of processes of their own
+    "stdio|stdout|mcp|server|preset|stream|subscribers|real_|kill_9|first_entity|example_of"  # of other processes
+    "|nine_tools|leads_elsewhere|comes_in_pieces|fill_a_reply|mark_follows"  # of what is said, or refused, elsewhere
+    "|two_repositories|worktree|branch_is_read|debug_mode"  # of how a bank is named
     "|large_graph|any_text|all_different|at_once_count"  # of what the folder of copies does alone, for a long time
     "|file-|graph-[0-9]*[^05]]"  # graph files; of the cases of a graph a fifth is enough here
 ).search

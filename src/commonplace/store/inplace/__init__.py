@@ -51,12 +51,7 @@ class LockedFile:
     """The file at `path`; symlinks are written through. Methods raise OSError."""
 
     def __init__(self, path: Path):
-        self.path = path
-
-    @property
-    def name(self) -> str:
-        """The file's name."""
-        return self.path.name
+        self.path, self.name = path, path.name
 
     @property
     def target(self) -> str:
@@ -132,7 +127,8 @@ class LockedFile:
         except OSError:
             os.ftruncate(fd, size)
             raise
-        return _stamp_if(fd, size + len(data))
+        stamp = files.stamp_of(os.fstat(fd))
+        return stamp if stamp.size == size + len(data) else None
 
     def replace(self, fd: int, data: bytes, announce: Announce | None = None) -> Stamp | None:
         """Put `data` in place of the content, durable on return; mode and owner stay. A new file is renamed over the
@@ -154,7 +150,8 @@ class LockedFile:
             except OSError:
                 _overwrite(fd, old)
                 raise
-            return _stamp_if(fd, len(data))
+            stamp = files.stamp_of(os.fstat(fd))
+            return stamp if stamp.size == len(data) else None
         try:
             files.sync_folder(Path(self.target).parent)
         except OSError as error:  # a power failure may bring either file: show the old one again
@@ -237,12 +234,6 @@ def _overwrite(fd: int, data: bytes) -> None:
         view = view[os.write(fd, view) :]
     os.ftruncate(fd, len(data))
     os.fsync(fd)
-
-
-def _stamp_if(fd: int, size: int) -> Stamp | None:
-    """The stamp of the open file if it has this size."""
-    stamp = files.stamp_of(os.fstat(fd))
-    return stamp if stamp.size == size else None
 
 
 @dataclass(slots=True)
@@ -471,28 +462,25 @@ class JsonFiles:
                 file.replace(fd, json.dumps(now, indent=2).encode())
 
     def _load(self, stem: str, file: LockedFile, fd: int | None) -> Content:
+        """What the open file holds. Raises ValueError when that is no JSON array of objects with texts as keys."""
         if fd is None:
             return Content()
         status = os.fstat(fd)
         data = file.read(fd)
         text = data.decode("utf-8-sig")
-        content = Content(_rows(text), len(data), status.st_mtime, "\n" if text.endswith("\n") else "")
+        try:
+            rows = json.loads(text, parse_constant=refuse_constant) if text.strip() else []
+        except RecursionError:
+            raise ValueError("nested too deeply") from None
+        sound = isinstance(rows, list) and all(
+            isinstance(row, dict) and isinstance(row.get("key"), str) for row in rows
+        )
+        if not sound:
+            raise ValueError("no array of entries with keys")
+        content = Content(tuple(rows), len(data), status.st_mtime, "\n" if text.endswith("\n") else "")
         if time.time_ns() - status.st_mtime_ns > _TICK:
             self._known[stem] = files.stamp_of(status), content
         return content
-
-
-def _rows(text: str) -> tuple[Row, ...]:
-    """The entries in a file's text. Raises ValueError when it is no JSON array of objects with texts as keys."""
-    if not text.strip():
-        return ()
-    try:
-        rows = json.loads(text, parse_constant=refuse_constant)
-    except RecursionError:
-        raise ValueError("nested too deeply") from None
-    if not isinstance(rows, list) or not all(isinstance(row, dict) and isinstance(row.get("key"), str) for row in rows):
-        raise ValueError("no array of entries with keys")
-    return tuple(rows)
 
 
 def refuse_constant(constant: str) -> Any:

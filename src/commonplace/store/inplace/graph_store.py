@@ -73,12 +73,11 @@ class LineEdit:
     def __bool__(self) -> bool:
         return bool(self.lines or self.added or self.inserted)
 
-    def _first(self, name: str) -> EntityLine:
-        return self._store.entities[self._store.named[name][0]]
-
     def observations(self, name: str) -> list[str]:
         """What an entity says by now."""
-        return self._said[name] if name in self._said else list(self._first(name).observations)
+        if name in self._said:
+            return self._said[name]
+        return list(self._store.entities[self._store.named[name][0]].observations)
 
     def add_observations(self, name: str, texts: Sequence[str]) -> None:
         """Have an entity say more."""
@@ -121,7 +120,7 @@ class LineEdit:
     def finish(self) -> None:
         """Write what entities say by now into their lines; all else in them stays."""
         for name, texts in self._said.items():
-            entity = self._first(name)
+            entity = self._store.entities[self._store.named[name][0]]
             if tuple(texts) != entity.observations:
                 line = self._store.lines[entity.number]
                 known = graph_lines.parse_line(line) or {}
@@ -241,20 +240,6 @@ class GraphStore:
             self.entities[number] = EntityLine(number, order, found.name, found.type, found.observations, lowered)
             self._touched.add(found.name)
 
-    def _drop(self, number: int) -> None:
-        """Forget line `number`."""
-        if (entity := self.entities.pop(number, None)) is not None:
-            self._touched.add(entity.name)
-            self.named[entity.name].remove(number)
-            if not self.named[entity.name]:
-                del self.named[entity.name]
-        if (relation := self.relations.pop(number, None)) is not None:
-            self._touched.add(relation.source)
-            for name in {relation.source, relation.target}:
-                self.ends[name].pop(number, None)
-                if not self.ends[name]:
-                    del self.ends[name]
-
     def warnings(self) -> list[str]:
         """What the file holds that is kept and ignored, in few words."""
         numbers, count = {}, 0
@@ -332,8 +317,18 @@ class GraphStore:
         self.changes += 1
         for number, line in edit.lines.items():
             before = self.entities.get(number)
-            if before is None or not line:
-                self._drop(number)
+            if before is not None and not line:
+                del self.entities[number]
+                self._touched.add(before.name)
+                self.named[before.name].remove(number)
+                if not self.named[before.name]:
+                    del self.named[before.name]
+            if (relation := self.relations.pop(number, None)) is not None:
+                self._touched.add(relation.source)
+                for name in {relation.source, relation.target}:
+                    self.ends[name].pop(number, None)
+                    if not self.ends[name]:
+                        del self.ends[name]
             if line:
                 self._take(number, {before.name: [before.order]} if before else {})
         for number in range(len(lines) - len(edit.added), len(lines)):

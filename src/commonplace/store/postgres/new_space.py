@@ -59,13 +59,11 @@ class NewSpace(SpaceDatabase):
     def begin(self) -> None:
         """Make the tables, unless a move from this source did."""
         self._again(self._migrate)
-        if not self.check_free():
-            self._run(self._begin)
-
-    def _begin(self, db: psycopg.Connection[Any]) -> None:
+        if self.check_free():
+            return
         from psycopg import sql
 
-        with db.transaction():
+        with self._connected() as db, db.transaction():
             for table in _PARTITIONED:
                 parent = sql.Identifier("commonplace", table)
                 db.execute(sql.SQL("create table {} (like {} including all)").format(self._table(table), parent))
@@ -81,18 +79,15 @@ class NewSpace(SpaceDatabase):
         from psycopg import sql
 
         statement = sql.SQL(text).format(self._table(table))
-        return self._run(lambda db: db.execute(statement).fetchall())
+        with self._connected() as db:
+            return db.execute(statement).fetchall()
 
     def _said_of_each(self, table: str, text: str, rows: Iterable[Sequence[Any]]) -> None:
         from psycopg import sql
 
         statement = sql.SQL(text).format(self._table(table))
-
-        def work(db: psycopg.Connection[Any]) -> None:
-            with db.transaction():
-                db.cursor().executemany(statement, rows)
-
-        self._run(work)
+        with self._connected() as db, db.transaction():
+            db.cursor().executemany(statement, rows)
 
     def files(self) -> dict[Key, tuple[str, str | None, int | None]]:
         """Kind, SHA-256 and mode of what is there, by (project, path)."""
@@ -155,15 +150,12 @@ class NewSpace(SpaceDatabase):
         """Make what is there the space, whose latest change is `last`. Raises InvalidInput when somebody wrote there
         meanwhile."""
         reads = [[self.space, each, counts.get(each, 0), used.get(each, 0)] for each in sorted({*counts, *used})]
-        sql = ("insert into {} (space, id, count, used) values (%s, %s, %s, %s) on conflict (space, id) do update "
-               "set count = excluded.count, used = excluded.used")  # fmt: skip
-        self._said_of_each("access", sql, reads)
-        self._run(lambda db: self._finish(db, last, shared))
-
-    def _finish(self, db: psycopg.Connection[Any], last: int, shared: Mapping[str, bytes]) -> None:
+        said = ("insert into {} (space, id, count, used) values (%s, %s, %s, %s) on conflict (space, id) do update "
+                "set count = excluded.count, used = excluded.used")  # fmt: skip
+        self._said_of_each("access", said, reads)
         from psycopg import sql
 
-        with db.transaction():
+        with self._connected() as db, db.transaction():
             db.execute("select pg_advisory_xact_lock(hashtext('commonplace migrations'))")
             db.execute("select pg_advisory_xact_lock(%s)", [self._writers])
             self._check_free(db)

@@ -58,6 +58,7 @@ class PostgresHome(Home):
     """The home at `layout`, a replica of the `space` at `url`. Raises DatabaseAway when there is neither a server nor
     a whole copy of it, DatabaseRefused, StorageError."""
 
+    holds_truth = False
     history: ReplicaHistory
     access: ReplicaAccess
 
@@ -309,14 +310,12 @@ class PostgresHome(Home):
     def _fits(self, steps: Sequence[Step]) -> bool:
         return super()._fits(steps) and not any(map(self._is_log, steps))
 
-    def _execution(self) -> Execution:
-        return Execution(self.history, strict=False, durable=False)
-
     def _carry_out(self, changes: Sequence[tuple[Change, list[Step]]], staged: Execution | None = None) -> None:
         """Commit changes in the database, all or none, then show them in the folder. Raises also DatabaseAway, and
         OutcomeUnknown when the connection was lost in the commit and nobody can be asked; then the next call sees what
         came of it."""
-        execution, first = staged or self._execution(), changes[0][0]
+        execution = staged or Execution(self.history, strict=self.holds_truth, durable=self.holds_truth)
+        first = changes[0][0]
         logs = [step for _, each in changes for step in each if self._is_log(step)]
         rows = [(change, [step for step in each if step not in logs]) for change, each in changes]
         steps = [step for _, each in rows for step in each]

@@ -8,8 +8,8 @@ import re
 import socket
 import sys
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -76,11 +76,8 @@ class Connection:
 
     @property
     def _db(self) -> psycopg.Connection[Any]:
-        if self._connection is None or self._connection.closed:
-            self._connection = self._connect()
-        return self._connection
-
-    def _connect(self) -> psycopg.Connection[Any]:
+        if self._connection is not None and not self._connection.closed:
+            return self._connection
         import psycopg
 
         self.close()
@@ -107,15 +104,17 @@ class Connection:
             "select " + ", ".join(["set_config(%s, %s, false)"] * len(settings)),
             [each for pair in settings.items() for each in pair],
         )
+        self._connection = db
         return db
 
-    def _run(self, work: Callable[[psycopg.Connection[Any]], T]) -> T:
-        """What `work` does with the connection; its errors in our words."""
+    @contextmanager
+    def _connected(self) -> Iterator[psycopg.Connection[Any]]:
+        """The connection; inside, its errors are raised in our words."""
         import psycopg
 
         db = self._db
         try:
-            return work(db)
+            yield db
         except psycopg.Error as error:
             raise self._translated(db, error) from None
 
@@ -128,14 +127,17 @@ class Connection:
         return DatabaseRefused(self.server, reason_of(error))
 
     def _again(self, work: Callable[[psycopg.Connection[Any]], T]) -> T:
-        """As `_run`, on a new connection if the one that was idle is gone; for what may be done twice."""
+        """What `work` does with the connection, on a new one if the one that was idle is gone; for what may be done
+        twice."""
         had_one = self._connection is not None
         try:
-            return self._run(work)
+            with self._connected() as db:
+                return work(db)
         except DatabaseAway:
             if not had_one or self._away:
                 raise
-            return self._run(work)
+        with self._connected() as db:
+            return work(db)
 
 
 def reason_of(error: psycopg.Error) -> str:

@@ -52,8 +52,8 @@ class SpaceDatabase(Connection):
         """End the connection, and with it the locks it holds."""
         db = self._connection
         if self._has_jobs and db is not None and not db.closed:  # the next one need not wait until the server notices
-            with suppress(DatabaseRefused):
-                self._run(lambda db: db.execute("select pg_advisory_unlock_all()"))
+            with suppress(DatabaseRefused), self._connected() as db:
+                db.execute("select pg_advisory_unlock_all()")
         self._has_jobs = False
         super().close()
 
@@ -67,10 +67,27 @@ class SpaceDatabase(Connection):
     # --- spaces and migrations
 
     def prepare(self) -> SpaceState:
-        """Bring the schema up to date, make the space if there is none. Raises DatabaseRefused, DatabaseAway."""
+        """Bring the schema up to date, make the space if there is none: a partition of each table, and the row that
+        says that there is the space. Raises DatabaseRefused, DatabaseAway."""
+        from psycopg import sql
+
         self._again(self._migrate)
-        state = self._newest(self._db)
-        return state if state is not None else self._run(self._make_space)
+        if (state := self._newest(self._db)) is not None:
+            return state
+        suffix = sha256(self.space.encode())[:12]
+        with self._connected() as db, db.transaction():
+            db.execute("select pg_advisory_xact_lock(hashtext('commonplace migrations'))")
+            if (state := self._newest(db)) is not None:
+                return state
+            for table in _PARTITIONED:
+                parent, own = sql.Identifier("commonplace", table), sql.Identifier("commonplace", f"{table}_{suffix}")
+                db.execute(sql.SQL("create table {} (like {} including all)").format(own, parent))
+                db.execute(sql.SQL("alter table {} attach partition {} for values in ({})").format(
+                    parent, own, sql.Literal(self.space)))  # fmt: skip
+            db.execute("insert into commonplace.space (name) values (%s)", [self.space])
+            state = self._newest(db)
+        assert state is not None
+        return state
 
     def _migrate(self, db: psycopg.Connection[Any]) -> None:
         if self._known(db) >= SCHEMA:
@@ -94,25 +111,6 @@ class SpaceDatabase(Connection):
         if db.execute("select to_regclass('commonplace.version')").fetchall()[0][0] is None:
             return 0
         return int(db.execute("select coalesce(max(number), 0) from commonplace.version").fetchall()[0][0])
-
-    def _make_space(self, db: psycopg.Connection[Any]) -> SpaceState:
-        """A partition of each table, and the row that says that there is the space."""
-        from psycopg import sql
-
-        suffix = sha256(self.space.encode())[:12]
-        with db.transaction():
-            db.execute("select pg_advisory_xact_lock(hashtext('commonplace migrations'))")
-            if (state := self._newest(db)) is not None:
-                return state
-            for table in _PARTITIONED:
-                parent, own = sql.Identifier("commonplace", table), sql.Identifier("commonplace", f"{table}_{suffix}")
-                db.execute(sql.SQL("create table {} (like {} including all)").format(own, parent))
-                db.execute(sql.SQL("alter table {} attach partition {} for values in ({})").format(
-                    parent, own, sql.Literal(self.space)))  # fmt: skip
-            db.execute("insert into commonplace.space (name) values (%s)", [self.space])
-            state = self._newest(db)
-        assert state is not None
-        return state
 
     # --- what there is
 
@@ -186,16 +184,10 @@ class SpaceDatabase(Connection):
     @contextmanager
     def _transaction_begun(self, first: str, *values: str) -> Iterator[psycopg.Connection[Any]]:
         """A transaction with this statement done. Raises DatabaseAway, DatabaseRefused."""
-        import psycopg
-
         self.newest()  # a connection that was lost is made again
-        db = self._db
-        try:
-            with db.transaction():
-                db.execute(first, values)
-                yield db
-        except psycopg.Error as error:
-            raise self._translated(db, error) from None
+        with self._connected() as db, db.transaction():
+            db.execute(first, values)
+            yield db
 
     def text(self, digest: str) -> bytes | None:
         """A text of the history by its SHA-256."""
@@ -213,19 +205,15 @@ class SpaceDatabase(Connection):
     ) -> None:
         """Add reads under a mark; those of `restarted` notes begin anew."""
         rows = [[self.space, id, counts.get(id, 0), used.get(id, 0)] for id in sorted({*counts, *used})]
-
-        def work(db: psycopg.Connection[Any]) -> None:
-            with db.transaction():
-                db.execute("insert into commonplace.counted (space, mark) values (%s, %s)", [self.space, mark])
-                sql = "delete from commonplace.access where space = %s and id = any(%s)"
-                if restarted:
-                    db.execute(sql, [self.space, [*restarted]])
-                sql = ("insert into commonplace.access (space, id, count, used) values (%s, %s, %s, %s) on conflict "
-                       "(space, id) do update set count = access.count + excluded.count, "
-                       "used = greatest(access.used, excluded.used)")  # fmt: skip
-                db.cursor().executemany(sql, rows)
-
-        self._run(work)
+        with self._connected() as db, db.transaction():
+            db.execute("insert into commonplace.counted (space, mark) values (%s, %s)", [self.space, mark])
+            sql = "delete from commonplace.access where space = %s and id = any(%s)"
+            if restarted:
+                db.execute(sql, [self.space, [*restarted]])
+            sql = ("insert into commonplace.access (space, id, count, used) values (%s, %s, %s, %s) on conflict "
+                   "(space, id) do update set count = access.count + excluded.count, "
+                   "used = greatest(access.used, excluded.used)")  # fmt: skip
+            db.cursor().executemany(sql, rows)
 
     def has_counted(self, mark: UUID) -> bool:
         """Whether reads were added under this mark."""
@@ -235,7 +223,8 @@ class SpaceDatabase(Connection):
     def forget_mark(self, mark: UUID) -> None:
         """No log holds the mark any more."""
         sql = "delete from commonplace.counted where space = %s and mark = %s"
-        self._run(lambda db: db.execute(sql, [self.space, mark]))
+        with self._connected() as db:
+            db.execute(sql, [self.space, mark])
 
     def shared_files(self) -> dict[str, bytes]:
         """The files that are the same on all replicas, by name."""
@@ -249,7 +238,7 @@ class SpaceDatabase(Connection):
         Returns where the space is. Raises Busy, DatabaseAway, DatabaseRefused."""
         try:
             if not self._again(self._try_lock):
-                block_for(lambda seconds: self._run(lambda db: self._wait_for_lock(db, seconds)), LOCK_WAITS)
+                block_for(self._wait_for_lock, LOCK_WAITS)
             self._locked = self._connection
             state = self._readable(self._state or self.newest())
             if state.writes > SCHEMA:
@@ -271,20 +260,21 @@ class SpaceDatabase(Connection):
         self._state = SpaceState(*row) if row else None
         return bool(got.fetchall()[0][0])
 
-    def _wait_for_lock(self, db: psycopg.Connection[Any], seconds: float) -> None:
+    def _wait_for_lock(self, seconds: float) -> None:
         """The same for a lock that somebody has. Raises Busy."""
         if seconds <= 0:
             raise Busy(self.holder())
         import psycopg
 
-        try:
-            with db.pipeline(), db.transaction():  # the time is for this transaction, the lock for the session
-                db.execute("select set_config('lock_timeout', %s, true)", [f"{max(1, int(seconds * 1000))}ms"])
-                db.execute("select pg_advisory_lock(%s)", [self._writers])
-                found = db.execute(STATE, [self.space])
-        except psycopg.errors.LockNotAvailable:
-            raise Busy(self.holder()) from None
-        row = found.fetchone()
+        with self._connected() as db:
+            try:
+                with db.pipeline(), db.transaction():  # the time is for this transaction, the lock for the session
+                    db.execute("select set_config('lock_timeout', %s, true)", [f"{max(1, int(seconds * 1000))}ms"])
+                    db.execute("select pg_advisory_lock(%s)", [self._writers])
+                    found = db.execute(STATE, [self.space])
+            except psycopg.errors.LockNotAvailable:
+                raise Busy(self.holder()) from None
+            row = found.fetchone()
         self._state = SpaceState(*row) if row else None
 
     def holder(self) -> str:
@@ -389,7 +379,8 @@ class SpaceDatabase(Connection):
         try:
             self.take_lock()  # whoever has it, the lost session has ended, so the answer stands
             sql = "select 1 from commonplace.journal where space = %s and id = %s"
-            is_there = bool(self._run(lambda db: db.execute(sql, [self.space, id]).fetchall()))
+            with self._connected() as db:
+                is_there = bool(db.execute(sql, [self.space, id]).fetchall())
         except (Busy, DatabaseRefused):
             raise OutcomeUnknown(self.server) from None
         if not is_there:
@@ -398,25 +389,22 @@ class SpaceDatabase(Connection):
     def rewrite(self, changes: Iterable[Change]) -> None:
         """Put these changes in place of the whole journal. The lock must be held."""
         space = self.space
-
-        def work(db: psycopg.Connection[Any]) -> None:
-            with db.transaction():
-                sql = "select number, id from commonplace.journal where space = %s"
-                ids = dict(db.execute(sql, [space]).fetchall())
-                db.execute("delete from commonplace.journal where space = %s", [space])
-                rows = ([space, each.number, ids.get(each.number) or uuid4(), parse_stamp(each.time), each.dump()]
-                        for each in changes)  # fmt: skip
-                sql = "insert into commonplace.journal (space, number, id, at, line) values (%s, %s, %s, %s, %s)"
-                db.cursor().executemany(sql, rows)
-                db.execute("update commonplace.space set epoch = epoch + 1 where name = %s", [space])
-
         self._locked_connection  # noqa: B018
-        self._run(work)
+        with self._connected() as db, db.transaction():
+            sql = "select number, id from commonplace.journal where space = %s"
+            ids = dict(db.execute(sql, [space]).fetchall())
+            db.execute("delete from commonplace.journal where space = %s", [space])
+            rows = ([space, each.number, ids.get(each.number) or uuid4(), parse_stamp(each.time), each.dump()]
+                    for each in changes)  # fmt: skip
+            sql = "insert into commonplace.journal (space, number, id, at, line) values (%s, %s, %s, %s, %s)"
+            db.cursor().executemany(sql, rows)
+            db.execute("update commonplace.space set epoch = epoch + 1 where name = %s", [space])
 
     def sweep(self, wanted: set[str]) -> int:
         """Remove the texts of the history but for these. The lock must be held. Returns how many."""
         sql = "delete from commonplace.blob where space = %s and sha256 <> all(%s)"
-        return self._run(lambda db: db.execute(sql, [self.space, [*wanted]]).rowcount)
+        with self._connected() as db:
+            return db.execute(sql, [self.space, [*wanted]]).rowcount
 
     @contextmanager
     def sharing(self) -> Iterator[None]:
@@ -427,10 +415,9 @@ class SpaceDatabase(Connection):
 
     def put_shared(self, name: str, data: bytes | None) -> None:
         """Write a shared file, or remove it; inside `sharing`."""
-        sql = "delete from commonplace.shared_file where space = %s and name = %s"
-        self._run(lambda db: db.execute(sql, [self.space, name]))
-        if data is not None:
-            sql = "insert into commonplace.shared_file (space, name, data) values (%s, %s, %s)"
-            self._run(lambda db: db.execute(sql, [self.space, name, data]))
-        sql = "update commonplace.space set files = files + 1 where name = %s"
-        self._run(lambda db: db.execute(sql, [self.space]))
+        with self._connected() as db:
+            db.execute("delete from commonplace.shared_file where space = %s and name = %s", [self.space, name])
+            if data is not None:
+                sql = "insert into commonplace.shared_file (space, name, data) values (%s, %s, %s)"
+                db.execute(sql, [self.space, name, data])
+            db.execute("update commonplace.space set files = files + 1 where name = %s", [self.space])

@@ -15,7 +15,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from commonplace.clock import stamp
-from commonplace.errors import CommonplaceError, Exists, InvalidInput, NotText, OutsideError, StorageError
+from commonplace.errors import CommonplaceError, Exists, InvalidInput, NotFound, NotText, OutsideError, StorageError
 from commonplace.faces.arguments import Arguments
 from commonplace.faces.bank import bank as banks
 from commonplace.faces.bank import placement
@@ -181,13 +181,20 @@ def _check_kind(tool: str, kind: str) -> None:
 
 
 def _list(state: ServerState, memory: Memory, arguments: Arguments) -> dict[str, Any]:
+    from commonplace.engine.plain_files import Files  # the engine is needed by the first call, not by the handshake
+
     if wanted := arguments.get("bank_type"):
         _check_kind("list", wanted)
     defaults = {"global": "Global conversation memory", "project": "Project {}", "code": "Code for {}"}
     listed = {}
     for kind in (wanted,) if wanted else banks.KINDS:
+        try:
+            found = Files(memory, banks.PROJECT).entries(banks.FOLDERS[kind])
+        except NotFound:
+            found = []
+        ids = [name for name, place in found if place.kind == "folder" and not place.link and is_bank_id(name)]
         rows = []
-        for bank in sorted(banks.all_banks(memory, kind), key=lambda bank: bank.id):
+        for bank in [bank for id in sorted(ids) if (bank := Bank(memory, kind, id)).exists()]:
             description = bank.info().description or defaults[kind].format(title_case(bank.id))
             last_used = bank.last_change(bank.stamps().values())
             rows.append({"id": bank.id, "last_used": last_used, "description": description})
@@ -204,7 +211,8 @@ def _activate(state: ServerState, memory: Memory, arguments: Arguments) -> dict[
             name = " ".join("".join(sign if sign.isprintable() else " " for sign in name).split())
             name = repository.name if repository is not None else name or title_case(id)
             info = BankInfo(name, (arguments.get("project_description") or "").strip(), repository)
-            bank.create(info, memory.clock())
+            now = memory.clock()  # somebody else may make it just now
+            bank.files.put(lambda: {} if bank.exists() else bank.first_files(info, now), "create")
         elif repository is not None and arguments.get("bank_id") in (None, *banks.AUTO):
             try:
                 bank.claim(repository)
@@ -259,7 +267,9 @@ def _chosen(memory: Memory, arguments: Arguments) -> tuple[str, str, Repository 
             told = path or "no current_path was given"
             raise _failed("activate", f"No Git repository found at: {told}", _REPOSITORY_NEEDED, "bank_not_found")
         plain = banks.repository_id(repository.name)
-        hashed = banks.suffixed_id(plain, hashlib.sha256(repository.root.encode()).hexdigest()[:_HASH_LENGTH])
+        stem, suffix = plain, hashlib.sha256(repository.root.encode()).hexdigest()[:_HASH_LENGTH]
+        while not is_bank_id(hashed := f"{stem}-{suffix}"):
+            stem = stem[:-1]
         owned = {id: Bank(memory, "code", id).belongs_to(repository) for id in (plain, hashed)}
         unowned = plain if owned[plain] is None else hashed  # never the bank of another repository of that name
         id = next((id for id, is_own in owned.items() if is_own), unowned)

@@ -16,11 +16,10 @@ from commonplace.errors import InvalidInput, NotFound, OutsideError
 from commonplace.faces.arguments import Arguments
 from commonplace.faces.notes.drop_in_replies import bounded, either, identity, is_json, json_reply, paged, text_reply
 from commonplace.faces.notes.read_tools import search_query
-from commonplace.faces.notes.replies import body_of, day, plural, short
+from commonplace.faces.notes.replies import body_of, day, short
 from commonplace.faces.reply import Reply
 from commonplace.index.rows import Hit, Hits, NoteInfo
 from commonplace.note.links import slug
-from commonplace.note.model import Note
 from commonplace.query import Query
 
 if TYPE_CHECKING:
@@ -57,26 +56,6 @@ def missing_note(args: Arguments, memory: Memory, shown: str) -> Reply:
     rows.append(f'Read one with `read_note(identifier="<permalink>", project="{shown}")`, or search further.\n')
     text = f'{head}No exact match for "{name}" in {shown}. Related notes:\n\n' + "\n".join(rows)
     return either(args, data | {"related_results": [identity(hit.note) for hit in hits]}, text)
-
-
-def line_range(args: Arguments, note: Note) -> Reply:
-    """Numbered lines `start_line` to `end_line`."""
-    rows, first = note.text.split("\n"), args.get("start_line") or 1
-    rows = rows[:-1] if rows[-1] == "" else rows
-    last = min(args.get("end_line") or len(rows), len(rows))
-    wanted, more = rows[first - 1 : last], last < len(rows)
-    data = identity(note) | {
-        "content": "\n".join(wanted),
-        "frontmatter": note.header,
-        "start_line": first,
-        "end_line": last,
-        "total_lines": len(rows),
-        "has_more": more,
-        "next_start_line": last + 1 if more else None,
-        "next_end_line": min(len(rows), last + last - first + 1) if more else None,
-    }
-    text = "\n".join(f"{number}: {row}" for number, row in enumerate(wanted, first))
-    return either(args, data, text or f"[no line {first}: the note has {plural(len(rows), 'line')}]")
 
 
 def node(kind: str, path: str, title: str | None, permalink: str | None, changed: str | None) -> dict[str, Any]:
@@ -324,11 +303,6 @@ def _entity(info: NoteInfo) -> dict[str, Any]:
     return row | {"updated_at": info.changed}
 
 
-def recent_row(info: NoteInfo) -> dict[str, Any]:
-    """A note of recent_activity's JSON."""
-    return {"type": "entity", **identity(info), "created_at": info.created}
-
-
 def _at_least_a_day(frame: str) -> str:
     """That program takes `0d` for today, and looks a day back at least."""
     return "1d" if frame.strip().lower() in ("0d", "0 days") else frame
@@ -344,7 +318,9 @@ def recent(vault: Vault, memory: Memory, args: Arguments) -> Reply:
         raise InvalidInput(f"Invalid type: {', '.join(unknown)}. Valid types: entity, observation, relation.")
     since, offset = _at_least_a_day(frame), (page - 1) * size
     infos, total, _ = memory.recent(since, projects=(args["project"],), limit=size, offset=offset)
-    rows: list[dict[str, Any]] = [recent_row(each) for each in infos] if "entity" in wanted else []
+    rows: list[dict[str, Any]] = []
+    if "entity" in wanted:
+        rows += [{"type": "entity", **identity(each), "created_at": each.created} for each in infos]
     facts: list[str] = []
     for info in infos:
         said = {"observation": [one.content for one in memory.observations(info)] if "observation" in wanted else []}

@@ -195,7 +195,8 @@ def _ls(vault: Vault, memory: Memory, args: Arguments) -> Reply:
         {"name": name, "directory_path": f"/{link}", "permalink": link, "type": "directory"}
         for link, name in shown[(page - 1) * size : page * size]
     ]
-    return _nodes(nodes, page, size, len(shown))
+    sums = {"page": page, "page_size": size, "total": len(shown), "has_more": page * size < len(shown)}
+    return data_reply({"nodes": nodes, **sums})
 
 
 def _listed(vault: Vault, memory: Memory, args: Arguments, path: str, depth: int, glob: str | None) -> Reply:
@@ -208,12 +209,9 @@ def _listed(vault: Vault, memory: Memory, args: Arguments, path: str, depth: int
         entries, total = [], 0
     nodes = [_placed(reading.node(each.kind, each.path, each.title, each.permalink, each.changed), prefix)
              for each in entries]  # fmt: skip
-    return _nodes(nodes, page, size, total)
-
-
-def _nodes(nodes: list[dict[str, Any]], page: int, size: int, total: int) -> Reply:
-    sums = {"page": page, "page_size": size, "total": total, "has_more": page * size < total}
-    return data_reply({"nodes": nodes, **sums})
+    return data_reply(
+        {"nodes": nodes, "page": page, "page_size": size, "total": total, "has_more": page * size < total}
+    )
 
 
 def _find(vault: Vault, memory: Memory, args: Arguments) -> Reply:
@@ -329,7 +327,12 @@ def _tail(vault: Vault, memory: Memory, args: Arguments) -> Reply:
     most = bounded(args, "lines", 10, _MOST_LINES)
     project, _, _ = _route(vault, memory, args)
     infos, _, _ = memory.recent(args.get("timeframe") or "7d", projects=(project,), limit=most)
-    return json_reply([reading.recent_row(each) | {"updated_at": each.changed} for each in infos])
+    return json_reply(
+        [
+            {"type": "entity", **replies.identity(each), "created_at": each.created, "updated_at": each.changed}
+            for each in infos
+        ]
+    )
 
 
 TOOLS: dict[str, Callable[[Vault, Memory, Arguments], Reply]] = {

@@ -126,7 +126,18 @@ def edit_note(memory: Memory, args: Arguments) -> Reply:
         data["replacements"] = edited.count
     if edited.section_added:
         data["section_added"] = True
-    result = "" if changed.created else _edit_line(operation, args, edited)
+    section = short(args.get("section", "").strip())
+    if changed.created:
+        result = ""
+    elif operation == "find_replace":
+        result = f"replaced: {plural(edited.count, 'occurrence')} of find_text, the first in line {edited.line}"
+    elif edited.section_added:
+        result = f'added: section "{section}", which was missing, at the end, line {edited.line}'
+    elif operation == "replace_section":
+        result = f'replaced: the text of section "{section}", from line {edited.line}'
+    else:
+        added = args["content"].count("\n") + (not args["content"].endswith("\n"))
+        result = f"added: {plural(added, 'line')} at line {edited.line}"
     return Reply(lines(*_changed(action, note, f" ({operation})"), result), data)
 
 
@@ -146,18 +157,6 @@ def _edit(operation: str, args: Arguments) -> Any:
     if not section.strip(" \t#"):
         raise InvalidInput(f'Parameter `section` must name a heading for {operation}; got "{section}".')
     return _SECTION_EDITS[operation](section, content)
-
-
-def _edit_line(operation: str, args: Arguments, edited: edits.Edited) -> str:
-    section = short(args.get("section", "").strip())
-    if operation == "find_replace":
-        return f"replaced: {plural(edited.count, 'occurrence')} of find_text, the first in line {edited.line}"
-    if edited.section_added:
-        return f'added: section "{section}", which was missing, at the end, line {edited.line}'
-    if operation == "replace_section":
-        return f'replaced: the text of section "{section}", from line {edited.line}'
-    added = args["content"].count("\n") + (not args["content"].endswith("\n"))
-    return f"added: {plural(added, 'line')} at line {edited.line}"
 
 
 def with_destination(args: Arguments) -> Arguments:

@@ -257,19 +257,27 @@ class Registry:
         self.toolsets = list(toolsets)
         self.hooks = hooks or Hooks()
         self.tools: dict[str, Tool] = {}
+        self.prompts: dict[str, Prompt] = {}
+        """All prompts by name; one that two toolsets share is the same."""
+        self.templates: list[Template] = []
+        self.resources: dict[str, Resource] = {}
+        """All resources by address."""
         for toolset in self.toolsets:
             for tool in toolset.tools:
                 if tool.name in self.tools:
                     raise InvalidInput(f'Two toolsets have a tool "{tool.name}". Load them one at a time with --tools.')
                 self.tools[tool.name] = tool
-        self.prompts = {prompt.name: prompt for toolset in self.toolsets for prompt in toolset.prompts}
-        """All prompts by name; one that two toolsets share is the same."""
-        self.templates = [template for toolset in self.toolsets for template in toolset.templates]
-        self.resources = {each.uri: each for toolset in self.toolsets for each in toolset.resources}
-        """All resources by address."""
-        told = [each.instructions for each in self.toolsets] + [each.closing for each in self.toolsets]
-        self.instructions = "\n\n".join(text.strip() for text in told if text.strip())
+            for prompt in toolset.prompts:
+                self.prompts[prompt.name] = prompt
+            for resource in toolset.resources:
+                self.resources[resource.uri] = resource
+            self.templates += toolset.templates
+
+    @property
+    def instructions(self) -> str:
         """What the server tells the model, toolset by toolset; the owner's sentences come last."""
+        told = [each.instructions for each in self.toolsets] + [each.closing for each in self.toolsets]
+        return "\n\n".join(text.strip() for text in told if text.strip())
 
     def call(self, memory: Memory, name: str, arguments: Any) -> Reply:
         """Run tool `name` for the caller `memory` is bound to. Errors of our tree become error replies. Raises KeyError

@@ -190,25 +190,22 @@ class GraphReply:
                 relations.append(item.relation)
             elif size + cursor_size <= room:
                 entities.append(item.data)
-            else:
-                entities.append(self._first_observations(item.data, room - cursor_size))
+            else:  # too large for a page: it has the first observations that fit, at least one
+                texts = item.data["observations"]
+                count = item.data.get("observationCount", len(texts))
+                short = {**item.data, "observations": [], "observationCount": count}
+                left = room - cursor_size - self._form.size(short)
+                for each in texts:
+                    left -= self._form.size(each) + 2 * (self._form.indent or 0)
+                    if left < 0 and short["observations"]:
+                        break
+                    short["observations"].append(each)
+                entities.append(short if len(short["observations"]) < count else item.data)
                 size = self._form.size(entities[-1])
             room -= size
             last = item
         relations.sort(key=lambda each: each.order)
         return {"entities": entities, "relations": relations_data(relations), **totals, **more}
-
-    def _first_observations(self, entity: Data, room: float) -> Data:
-        """An entity too large for a page, with the first observations that fit, at least one."""
-        texts = entity["observations"]
-        short = {**entity, "observations": [], "observationCount": entity.get("observationCount", len(texts))}
-        room -= self._form.size(short)
-        for each in texts:
-            room -= self._form.size(each) + 2 * (self._form.indent or 0)
-            if room < 0 and short["observations"]:
-                break
-            short["observations"].append(each)
-        return short if len(short["observations"]) < short["observationCount"] else entity
 
     def _cursor_size(self, item: _Item, room: float) -> int:
         """As many characters as the cursor after `item` takes; where more than these surely fit into `room`, more."""

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _KINDS = {"entity", "observation", "relation"}
 _MARK = re.compile(r"(?:^|\s)@(\w+)(?::(\S+)|([\[(][^\[\]()]*[\])]))")
 _RANGE = re.compile(r"([\[(])\s*([^,]*?)\s*,\s*([^,]*?)\s*([\])])")
+_DAY = timedelta(days=1)
 Span = tuple[datetime, bool, datetime, bool]
 """From when, whether that moment belongs to it, until when, whether that does."""
 _BATCH, MOST_READ = 200, 4_000  # notes read at a time, and at most, for a page of their observations and relations
@@ -383,11 +384,25 @@ class Times:
             except InvalidInput:
                 continue
             wanted = self.span or span
-            begin, end = max(wanted[:2], span[:2]), min(wanted[2:], span[2:])
-            is_met = begin[0] < end[0] or (begin[0] == end[0] and begin[1] and end[1])
-            if self.kind in (None, kind) and (self.span is None or is_met):
-                during = _shown_span(span, between or since)
-                found.append({"kind": kind, "valid_during": during, "source_text": mark[0].strip()})
+            first, last = max(wanted[:2], span[:2]), min(wanted[2:], span[2:])
+            is_met = first[0] < last[0] or (first[0] == last[0] and first[1] and last[1])
+            if self.kind not in (None, kind) or not (self.span is None or is_met):
+                continue
+            # In that program's form: days half-open, moments in UTC to the microsecond; no key for an open end.
+            (begin, holds_begin), (end, holds_end) = span[:2], span[2:]
+            is_instant = re.search(r"\d[Tt ]\d", between or since) is not None
+            if not is_instant:
+                begin, holds_begin = (begin if holds_begin or begin == datetime.min else begin + _DAY), True
+                end, holds_end = (end + _DAY, False) if holds_end and end != datetime.max else (end, False)
+            form = "%Y-%m-%dT%H:%M:%S.%fZ" if is_instant else "%Y-%m-%d"
+            lower = begin.strftime(form) if begin != datetime.min else ""
+            upper = end.strftime(form) if end != datetime.max else ""
+            holds_begin, holds_end = holds_begin and bool(lower), holds_end and bool(upper)
+            literal = f"{'[' if holds_begin else '('}{lower},{upper}{']' if holds_end else ')'}"
+            during: dict[str, Any] = {"axis": "instant" if is_instant else "date", "literal": literal}
+            during |= {name: value for name, value in (("lower", lower), ("upper", upper)) if value}
+            during |= {"lower_inclusive": holds_begin, "upper_inclusive": holds_end, "is_empty": False}
+            found.append({"kind": kind, "valid_during": during, "source_text": mark[0].strip()})
         return found
 
 
@@ -405,21 +420,3 @@ def _span(text: str) -> Span:
         raise InvalidInput(f"{text} is no range of dates. Use e.g. [2026-06-01,2026-08-01).")
     begin, end = match[2] and _moment(match[2]), match[3] and _moment(match[3])
     return begin or datetime.min, match[1] == "[", end or datetime.max, match[4] == "]" or not end
-
-
-def _shown_span(span: Span, written: str) -> dict[str, Any]:
-    """A span in that program's form: days half-open, moments in UTC to the microsecond; no key for an open end."""
-    (begin, holds_begin), (end, holds_end) = span[:2], span[2:]
-    is_instant = re.search(r"\d[Tt ]\d", written) is not None
-    day = timedelta(days=1)
-    if not is_instant:
-        begin, holds_begin = (begin, True) if holds_begin or begin == datetime.min else (begin + day, True)
-        end, holds_end = (end + day, False) if holds_end and end != datetime.max else (end, False)
-    form = "%Y-%m-%dT%H:%M:%S.%fZ" if is_instant else "%Y-%m-%d"
-    lower = begin.strftime(form) if begin != datetime.min else ""
-    upper = end.strftime(form) if end != datetime.max else ""
-    holds_begin, holds_end = holds_begin and bool(lower), holds_end and bool(upper)
-    literal = f"{'[' if holds_begin else '('}{lower},{upper}{']' if holds_end else ')'}"
-    found: dict[str, Any] = {"axis": "instant" if is_instant else "date", "literal": literal}
-    found |= {name: value for name, value in (("lower", lower), ("upper", upper)) if value}
-    return found | {"lower_inclusive": holds_begin, "upper_inclusive": holds_end, "is_empty": False}

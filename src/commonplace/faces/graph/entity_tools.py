@@ -65,18 +65,6 @@ class Form:
         return len(text) + 2 if self.indent is None else len(text) + 2 + 2 * self.indent * (text.count("\n") + 1)
 
 
-@dataclass(frozen=True, slots=True)
-class Paging:
-    """What the caller wants to see of the answer; see the table of contract 002, 4."""
-
-    limit: int | None = None
-    offset: int = 0
-    cursor: str | None = None
-    first_observation: int = 0
-    observations: int | None = None
-    ranked: bool = False
-
-
 def relations_data(relations: Iterable[GraphRelation]) -> list[Data]:
     """Relations as replies hold them."""
     return [{"from": source, "to": target, "relationType": type} for source, target, type, _ in relations]
@@ -122,23 +110,28 @@ class _Cursor(NamedTuple):
 
 
 class GraphReply:
-    """All entities and relations of one answer, in the order of the sequence. Raises InvalidInput for a cursor
-    that is none."""
+    """All entities and relations of one answer, in the order of the sequence; `arguments` say what the caller wants to
+    see of it (contract 002, 4). Raises InvalidInput for a cursor that is none."""
 
     def __init__(
-        self, graph: Graph, keys: Sequence[EntityKey], relations: Sequence[GraphRelation], paging: Paging, form: Form
-    ):
-        self._graph, self._keys, self._paging, self._form = graph, list(keys), paging, form
-        self._relations = relations
-        self._cursor = _Cursor.read(paging.cursor) if paging.cursor is not None else None
+        self, graph: Graph, keys: Sequence[EntityKey], relations: Sequence[GraphRelation], arguments: Arguments,
+        form: Form,
+    ):  # fmt: skip
+        self._graph, self._keys, self._relations, self._form = graph, list(keys), relations, form
+        self._ranked: bool = arguments.get("ranked", False)
+        self._limit: int | None = arguments.get("limit", 20 if self._ranked else None)
+        self._offset: int = arguments.get("offset", 0)
+        self._first_observation: int = arguments.get("observationOffset", 0)
+        self._observations: int | None = arguments.get("observationLimit")
+        self._cursor = _Cursor.read(arguments["cursor"]) if arguments.get("cursor") is not None else None
         if self._cursor is not None and self._cursor.seen is not None:  # the ranking may have changed since
             places = {digest: at for at, digest in enumerate(self._cursor.seen)}
             self._keys.sort(key=lambda key: places.get(_digest(key), len(places)))
 
     def data(self) -> tuple[Data, str]:
         """The reply's data, and its text."""
-        asked, most = self._paging, self._form.most or math.inf
-        is_plain = asked.limit is None and not asked.offset and asked.cursor is None and not asked.ranked
+        most = self._form.most or math.inf
+        is_plain = self._limit is None and not self._offset and self._cursor is None and not self._ranked
         if is_plain and _LEAST_ITEM * (len(self._keys) + len(self._relations)) <= most:
             entities, used = list[Data](), 0
             for part in self._entities(0):
@@ -152,12 +145,12 @@ class GraphReply:
                 if len(text := self._form.text(data)) <= most:
                     return data, text  # a small answer comes as it is, without totals
         totals = {"totalEntities": len(self._keys), "totalRelations": len(self._relations)}
-        data = {"entities": [], "relations": [], **totals} if asked.limit == 0 else self._page(totals)
+        data = {"entities": [], "relations": [], **totals} if self._limit == 0 else self._page(totals)
         return data, self._form.text(data)
 
     def _entities(self, start: int) -> Iterator[list[Data]]:
         """The entities from `start` on with the observations asked for, in batches."""
-        first, count = self._paging.first_observation, self._paging.observations
+        first, count = self._first_observation, self._observations
         end = None if count is None else first + count
         for at in range(start, len(self._keys), _BATCH):
             part, batch = self._keys[at : at + _BATCH], list[Data]()
@@ -174,7 +167,7 @@ class GraphReply:
     def _page(self, totals: Data) -> Data:
         """As many items from the cursor on as fit, and the cursor of the next page if there is more."""
         room = self._form.most - _FRAME if self._form.most else math.inf
-        limit = math.inf if self._paging.limit is None else self._paging.limit
+        limit = math.inf if self._limit is None else self._limit
         entities: list[Data] = []
         relations: list[GraphRelation] = []
         last: _Item | None = None
@@ -209,7 +202,7 @@ class GraphReply:
 
     def _cursor_size(self, item: _Item, room: float) -> int:
         """As many characters as the cursor after `item` takes; where more than these surely fit into `room`, more."""
-        if self._paging.ranked:
+        if self._ranked:
             return 20 * (item.number + 2) + 400
         order = self._keys[item.number].order if self._keys else ()
         size = _CURSOR_PER_CHARACTER * len(repr(([*order], item.position)))
@@ -218,14 +211,14 @@ class GraphReply:
     def _cursor_after(self, item: _Item) -> str:
         order: Position | None = list(self._keys[item.number].order) if self._keys else []
         seen = None
-        if self._paging.ranked:
+        if self._ranked:
             order, seen = None, [_digest(each) for each in self._keys[: item.number + 1]]
         return _Cursor(order, item.position, item.in_rest, seen).text()
 
     def _sequence(self) -> Iterator[_Item]:
         """What comes from the cursor or the offset on. `resumes`: it goes on right after the cursor's item, which it
         does not if the entity of that is gone, and its relations with it."""
-        cursor, begin, resumes = self._cursor, self._paging.offset, False
+        cursor, begin, resumes = self._cursor, self._offset, False
         if cursor is not None and cursor.seen is not None:
             seen = set(cursor.seen)
             begin = sum(_digest(key) in seen for key in self._keys)
@@ -412,17 +405,14 @@ def _reached(relation: GraphRelation, names: set[str], direction: str, types: li
 
 def _reply(graph: Graph, keys: list[EntityKey], relations: list[GraphRelation], arguments: Arguments, form: Form,
            hint: str = "") -> Reply:  # fmt: skip
-    get, ranked = arguments.get, arguments.get("ranked", False)
-    window = get("observationOffset", 0), get("observationLimit")
-    paging = Paging(get("limit", 20 if ranked else None), get("offset", 0), get("cursor"), *window, ranked)
-    data, text = GraphReply(graph, keys, relations, paging, form).data()
+    data, text = GraphReply(graph, keys, relations, arguments, form).data()
     warnings = graph.warnings()
     return Reply(text, data, meta={WARNINGS: warnings} if warnings else None, hint=hint)
 
 
 def whole_graph(graph: Graph) -> str:
     """The graph as its resources show it: all of it, indented (contract 002, 7)."""
-    return graph.at_once(lambda: GraphReply(graph, graph.keys(), graph.relations(), Paging(), Form(2, 0)).data()[1])
+    return graph.at_once(lambda: GraphReply(graph, graph.keys(), graph.relations(), {}, Form(2, 0)).data()[1])
 
 
 TOOLS: dict[str, Callable[[Graph, Arguments, Form], Reply]] = {

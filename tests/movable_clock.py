@@ -17,3 +17,11 @@ class Clock:
     def later(self, seconds: float = 0, **span: float) -> None:
         """`span` as of timedelta."""
         self.now += timedelta(seconds=seconds, **span)
+
+
+class Ticking(Clock):
+    """A clock that moves a second at each look."""
+
+    def __call__(self) -> datetime:
+        self.later(1)
+        return self.now

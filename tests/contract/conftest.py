@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,6 +24,15 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tools]:
     """The same for all tests of a module, which do not mind each other's notes."""
     with open_memory(tmp_path_factory.mktemp("shared") / "home", watch=False) as memory:
         yield Tools(memory)
+
+
+@pytest.fixture
+def emptied(shared: Tools) -> Tools:
+    """The home of the module's tests without their notes, for those that mind neither its history nor its folders."""
+    for project in shared.memory.projects:
+        for each in project.root.glob("*"):
+            shutil.rmtree(each) if each.is_dir() and not each.is_symlink() else each.unlink()
+    return shared
 
 
 @pytest.fixture

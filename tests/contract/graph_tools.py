@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -60,17 +59,6 @@ class Nodes:
     def files(self, project: str = "graph") -> dict[str, str]:
         root = self.memory.home / project
         return {str(p.relative_to(root)): p.read_text("utf-8") for p in sorted(root.rglob("*.md"))}
-
-
-class Ticking:
-    """A clock that moves a second at each look."""
-
-    def __init__(self) -> None:
-        self.now = datetime(2026, 11, 1, tzinfo=UTC)
-
-    def __call__(self) -> datetime:
-        self.now += timedelta(seconds=1)
-        return self.now
 
 
 class GraphFile:

@@ -62,7 +62,19 @@ class Tools:
 
     def put(self, path: str, text: str | bytes = "text\n", project: str = "notes") -> Path:
         """A file as another program writes it."""
-        return put(self.root(project) / path, text)
+        return put(self.file(path, project), text)
+
+    def write(self, title: str, content: str = "text", **arguments: Any) -> dict[str, Any]:
+        """A note written with write_note."""
+        return self("write_note", title=title, content=content, **arguments)
+
+    def file(self, path: str, project: str = "notes") -> Path:
+        """Where a note of a project lies."""
+        return self.root(project) / path
+
+    def snapshot(self) -> dict[str, bytes]:
+        """Every file of the project `notes` with its bytes."""
+        return texts(self.root())
 
     def found(self, query: str, **arguments: Any) -> set[str]:
         """The paths of all hits, page by page."""

@@ -51,18 +51,6 @@ def test_a_reply_is_bounded_in_text_and_in_data(crowd: Tools, tool: str, argumen
         assert json.loads(reply.text) == json.loads(json.dumps(reply.data))
 
 
-def test_ten_thousand_notes_are_listed_page_by_page_each_once(crowd: Tools) -> None:
-    paths: list[str] = []
-    data = crowd("list_directory", dir_name="crowd", page_size=200)
-    while True:
-        paths += [each["path"] for each in data["entries"]]
-        if not data["more"]:
-            break
-        page = {"page": data["page"] + 1, "page_size": data["page_size"]}
-        data = crowd("list_directory", dir_name="crowd", **page)
-    assert len(paths) == len(set(paths)) == CROWD
-
-
 def test_the_text_says_how_to_go_on(crowd: Tools) -> None:
     for tool, arguments in (CALLS[0], CALLS[2], CALLS[4], CALLS[7]):
         reply = crowd.call(tool, **arguments)
@@ -77,34 +65,6 @@ def test_a_hub_says_how_many_of_its_backlinks_it_leaves_out(crowd: Tools) -> Non
     assert len(result["related_results"]) > 20
     assert f"{result['more_relations']:,} more" in crowd.text("build_context", url="Hub", max_related=100)
     assert len(crowd.memory.incoming(("notes", "Hub.md"))) == sources
-
-
-def test_five_megabytes_are_read_part_by_part(crowd: Tools) -> None:
-    whole = (crowd.root() / "Big.md").read_text()
-    read, start = "", 1
-    for _ in range(3):
-        data = crowd("read_note", identifier="Big.md", start_line=start)
-        read += data["content"]
-        start = data["end_line"] + 1
-    assert data["truncated"] is True
-    assert data["total_lines"] == LINES
-    assert whole.startswith(read)
-    assert len(read) > 50_000
-    rest = crowd("read_note", identifier="Big.md", start_line=LINES - 30)
-    assert rest["truncated"] is False
-    assert whole.endswith(rest["content"])
-
-
-def test_an_edit_of_five_megabytes_answers_in_a_few_words(crowd: Tools) -> None:
-    reply = crowd.call(
-        "edit_note",
-        identifier="Big.md",
-        operation="find_replace",
-        find_text="line 9999 big",
-        content="line 9999 huge big",
-    )
-    assert len(reply.text) < 500
-    assert crowd.found('"line 9999 huge"') == {"Big.md"}
 
 
 def test_a_note_that_exists_ten_thousand_times_gives_a_short_error(tools: Tools) -> None:

@@ -36,22 +36,22 @@ def formed(text: str, form: str, whole: bool = True) -> bytes:
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(("operation", "arguments", "old", "new"), EDITS, ids=lambda each: str(each)[:30])
-def test_an_edit_changes_only_its_place(tools, form, operation, arguments, old, new):
-    file = tools.put("Doc.md", formed(TEXT, form))
+def test_an_edit_changes_only_its_place(shared, form, operation, arguments, old, new):
+    file = shared.put("Doc.md", formed(TEXT, form))
     file.chmod(0o640)
-    reply = tools("edit_note", identifier="Doc", operation=operation, **arguments)
+    reply = shared("edit_note", identifier="Doc", operation=operation, **arguments)
     assert file.read_bytes() == formed(TEXT.replace(old, new), form)
     assert file.stat().st_mode & 0o777 == 0o640
-    assert reply["checksum"] == tools("read_note", identifier="Doc")["checksum"]
-    tools.memory.undo()
+    assert reply["checksum"] == shared("read_note", identifier="Doc")["checksum"]
+    shared.memory.undo()
     assert file.read_bytes() == formed(TEXT, form)
 
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("content", [NEW, "one line"])
-def test_append_begins_a_new_line_and_leaves_the_end_of_the_file_as_it_was(tools, form, content):
-    file = tools.put("Doc.md", formed(TEXT, form))
-    tools("edit_note", identifier="Doc", operation="append", content=content)
+def test_append_begins_a_new_line_and_leaves_the_end_of_the_file_as_it_was(shared, form, content):
+    file = shared.put("Doc.md", formed(TEXT, form))
+    shared("edit_note", identifier="Doc", operation="append", content=content)
     before, added, newline = formed(TEXT, form), formed(content, form, whole=False), FORMS[form][1].encode()
     if before.endswith(newline):
         assert file.read_bytes() == before + added.removesuffix(newline) + newline
@@ -78,13 +78,13 @@ REFUSED = TABLES["refused"]
 
 
 @pytest.mark.parametrize(("operation", "arguments", "code"), REFUSED, ids=lambda each: str(each)[:30])
-def test_a_refused_edit_changes_nothing(tools: Tools, operation: str, arguments: dict, code: str) -> None:
-    file = tools.put("Doc.md", formed(TEXT, "CRLF"))
-    before = (texts(tools.root()), file.stat().st_mtime_ns, file.stat().st_ino)
-    changes = len(tools.memory.log())
-    tools.refused("edit_note", code, identifier="Doc", operation=operation, **arguments)
-    assert (texts(tools.root()), file.stat().st_mtime_ns, file.stat().st_ino) == before
-    assert len(tools.memory.log()) == changes
+def test_a_refused_edit_changes_nothing(shared: Tools, operation: str, arguments: dict, code: str) -> None:
+    file = shared.put("Doc.md", formed(TEXT, "CRLF"))
+    before = (texts(shared.root()), file.stat().st_mtime_ns, file.stat().st_ino)
+    changes = len(shared.memory.log())
+    shared.refused("edit_note", code, identifier="Doc", operation=operation, **arguments)
+    assert (texts(shared.root()), file.stat().st_mtime_ns, file.stat().st_ino) == before
+    assert len(shared.memory.log()) == changes
 
 
 def test_equal_headings_are_told_by_their_lines_unless_the_level_tells_them_apart(tools: Tools) -> None:

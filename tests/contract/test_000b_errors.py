@@ -164,13 +164,6 @@ def test_a_disk_that_refuses_is_told_in_plain_words(desk, monkeypatch, call, cod
         desk(tool, **arguments)
 
 
-def test_errors_name_no_place_of_this_machine_and_no_fault_of_ours(desk: Tools, tmp_path: Path) -> None:
-    for refusal in REFUSALS.values():
-        text = desk.refused(refusal["tool"], refusal["code"], **refusal["arguments"])
-        assert str(tmp_path) not in text
-        assert not re.search(r"Errno|\w+Error|Traceback|sqlite|fts5", text)
-
-
 def test_an_unknown_parameter_is_named_with_the_known_ones(desk: Tools) -> None:
     for tool in desk.registry.tools.values():
         if tool.name == "memory":

@@ -49,20 +49,6 @@ class Vault:
         return self.tools.found(query, project="vault")
 
 
-def test_a_file_made_edited_and_deleted(vault: Vault) -> None:
-    new = put(vault.root / "new.md", "fresh dragonfruit\n")
-    assert vault.found("dragonfruit") == {"new.md"}
-    new.write_text("stale elderberry\n")
-    assert vault.found("dragonfruit") == set()
-    assert vault.found("elderberry") == {"new.md"}
-    with new.open("a") as file:
-        file.write("and fig\n")
-    assert vault.found("fig") == {"new.md"}
-    new.unlink()
-    assert vault.found("elderberry") == set()
-    assert vault.shown() == {"a.md", "deep/b.md", "deep/er/c.md"}
-
-
 def test_an_edit_of_the_same_size_within_the_same_moment(vault: Vault) -> None:
     file = vault.root / "a.md"
     for word in ("grape", "melon", "lemon", "mango"):

@@ -51,12 +51,12 @@ STEPS = TABLES["steps"]
 
 
 @pytest.mark.parametrize(("step", "target", "path", "text"), STEPS, ids=lambda each: str(each)[:24])
-def test_each_step_finds_its_note(tools: Tools, step: int, target: str, path: str, text: str) -> None:
-    assert leads(tools, target) is None
-    file = tools.put(path, text)
-    assert leads(tools, target) == tools("read_note", identifier=path)["permalink"]
+def test_each_step_finds_its_note(emptied: Tools, step: int, target: str, path: str, text: str) -> None:
+    assert leads(emptied, target) is None
+    file = emptied.put(path, text)
+    assert leads(emptied, target) == emptied("read_note", identifier=path)["permalink"]
     file.unlink()
-    assert leads(tools, target) is None
+    assert leads(emptied, target) is None
 
 
 @pytest.mark.parametrize("target", ["../../Top", "./../../Top", "../..", "./"])

@@ -83,25 +83,6 @@ def test_the_prompts_are_listed_with_their_arguments(server: Server) -> None:
 
 
 @pytest.mark.promise("000b-12.17")
-@pytest.mark.parametrize(
-    ("name", "arguments"),
-    [("continue_conversation", {"topic": "heron plan"}), ("search_knowledge_base", {"query": "heron plan"})],
-)
-def test_a_prompt_shows_the_best_notes_with_date_address_and_observations(server, name, arguments):
-    text = prompt(server, name, **arguments)
-    for words in (
-        "Heron plan",
-        "2026-02-03",
-        "notes/work/heron-plan",
-        "[decision] ship in May",
-        "[risk] the reed belt",
-        "read_note",
-    ):
-        assert words in text
-    assert "secret" not in text
-
-
-@pytest.mark.promise("000b-12.17")
 def test_prompts_stay_short_and_hide_what_the_caller_may_not_see(server: Server) -> None:
     for name, arguments in (
         ("continue_conversation", {}),

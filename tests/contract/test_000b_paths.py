@@ -25,10 +25,11 @@ WRITES = {"directory", "destination_path"}
 REFUSALS = ("outside", "not_found", "project_not_found", "invalid", "exists", "storage")
 
 
-@pytest.fixture
-def vault(tools: Tools, tmp_path: Path) -> Tools:
-    """A home with files beside the project, and links that lead to them."""
-    put(tmp_path / "outside/x.md", "the outside\n")
+@pytest.fixture(scope="module")
+def vault(shared: Tools) -> Tools:
+    """A home with files beside the project, and links that lead to them. Nothing in it ever changes."""
+    tools, around = shared, shared.memory.home.parent
+    put(around / "outside/x.md", "the outside\n")
     put(tools.memory.home / "memories/secret.md", "of another project\n")
     put(tools.memory.home / "config.yaml", "timezone: UTC\n")
     tools.put("Note.md", "text x\n")
@@ -36,19 +37,19 @@ def vault(tools: Tools, tmp_path: Path) -> Tools:
     tools.put(".hidden/x.md", "hidden\n")
     tools.put(".x.md", "hidden\n")
     tools.put("a/.git/config", "hidden\n")
-    os.symlink(tmp_path / "outside", tools.root() / "away")
+    os.symlink(around / "outside", tools.root() / "away")
     os.symlink("loop", tools.root() / "loop")
-    os.symlink(tmp_path / "outside/x.md", tools.root() / "file link.md")
+    os.symlink(around / "outside/x.md", tools.root() / "file link.md")
     os.symlink(tools.memory.home / "memories", tools.root() / "memories link")
     tools.memory.sync()
     return tools
 
 
-def everything(tools: Tools, tmp_path: Path) -> dict[str, Any]:
+def everything(tools: Tools) -> dict[str, Any]:
     """All files and folders but our own database; what a folder holds, not when that last changed."""
     return {
         name: (mode, held if isinstance(held, list) else (changed, held))
-        for name, (mode, changed, held) in seen(tmp_path).items()
+        for name, (mode, changed, held) in seen(tools.memory.home.parent).items()
         if not name.startswith("home/.commonplace") and name != "home"
     }
 
@@ -61,16 +62,16 @@ def ways(path: str, name: str) -> list[str]:
 
 
 @pytest.mark.parametrize("path", [*OUT, *HIDDEN, *LINKED])
-def test_no_parameter_takes_a_path_that_leads_out_or_through_a_link(vault: Tools, tmp_path: Path, path: str) -> None:
-    before = everything(vault, tmp_path)
+def test_no_parameter_takes_a_path_that_leads_out_or_through_a_link(vault: Tools, path: str) -> None:
+    before = everything(vault)
     for tool, name, others in PLACES:
         for given in ways(path, name):
             reply = vault.call(tool, **others | {name: given})
             assert reply.is_error, (tool, given, reply.text)
             assert reply.data["code"] in REFUSALS, reply.text
-            for words in ("the outside", "of another project", "hidden\n", str(tmp_path)):
+            for words in ("the outside", "of another project", "hidden\n", str(vault.memory.home.parent)):
                 assert words not in reply.text.replace(path, "")
-    assert everything(vault, tmp_path) == before
+    assert everything(vault) == before
 
 
 @pytest.mark.parametrize("path", [each for each in OUT if each[0] not in "%~"])

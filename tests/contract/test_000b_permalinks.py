@@ -17,11 +17,11 @@ EXAMPLES = TABLES["examples"]
 
 
 @pytest.mark.parametrize(("path", "slug"), EXAMPLES.items())
-def test_a_permalink_comes_from_the_path_and_leads_back_to_it(tools: Tools, path: str, slug: str) -> None:
-    tools.put(path, "x")
-    assert tools("read_note", identifier=path)["permalink"] == f"notes/{slug}"
+def test_a_permalink_comes_from_the_path_and_leads_back_to_it(emptied: Tools, path: str, slug: str) -> None:
+    emptied.put(path, "x")
+    assert emptied("read_note", identifier=path)["permalink"] == f"notes/{slug}"
     for name in (slug, f"notes/{slug}", f"memory://{slug}", f"memory://notes/{slug}", f"memory://notes/{path}"):
-        assert tools("build_context", url=name)["results"][0]["primary_result"]["file_path"] == path, name
+        assert emptied("build_context", url=name)["results"][0]["primary_result"]["file_path"] == path, name
 
 
 def test_of_equal_permalinks_the_later_paths_are_numbered_in_whatever_order_they_came(tools: Tools) -> None:

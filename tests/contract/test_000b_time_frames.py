@@ -44,10 +44,10 @@ FRAMES = {
 NO_FRAMES = TABLES["no_frames"]
 
 
-@pytest.fixture
-def clocked(tmp_path: Path) -> Iterator[Tools]:
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tools]:
     """Tools whose clock stands at NOW, in UTC."""
-    home = tmp_path / "home"
+    home = tmp_path_factory.mktemp("clocked") / "home"
     home.mkdir()
     (home / "config.yaml").write_text("timezone: UTC\n")
     with open_memory(home, clock=lambda: NOW, watch=False) as memory:
@@ -60,35 +60,35 @@ def touch(file: Path, moment: datetime, nanoseconds: int = 0) -> None:
 
 
 @pytest.mark.parametrize(("frame", "since"), FRAMES.items())
-def test_every_form_of_time_frame_begins_at_its_moment_exactly(clocked: Tools, frame: str, since: datetime) -> None:
+def test_every_form_of_time_frame_begins_at_its_moment_exactly(emptied: Tools, frame: str, since: datetime) -> None:
     for name, moment in (("in", since), ("out", since - timedelta(seconds=1)), ("late", NOW + timedelta(days=9))):
-        touch(clocked.put(f"{name}.md"), moment)
-    data = clocked("recent_activity", timeframe=frame)
+        touch(emptied.put(f"{name}.md"), moment)
+    data = emptied("recent_activity", timeframe=frame)
     assert data["since"] == since.strftime("%Y-%m-%dT%H:%M:%SZ")
     assert [each["file_path"] for each in data["results"]] == ["late.md", "in.md"]
-    hits = clocked.found("", after_date=frame)
+    hits = emptied.found("", after_date=frame)
     assert hits == {"late.md", "in.md"}
 
 
 @pytest.mark.parametrize("frame", NO_FRAMES)
-def test_anything_else_is_refused_and_never_guessed(clocked: Tools, frame: str) -> None:
-    clocked.put("a.md")
+def test_anything_else_is_refused_and_never_guessed(emptied: Tools, frame: str) -> None:
+    emptied.put("a.md")
     for tool, arguments in (
         ("recent_activity", {"timeframe": frame}),
         ("search_notes", {"query": "x", "after_date": frame}),
         ("build_context", {"url": "a", "timeframe": frame}),
     ):
-        assert clocked.refused(tool, "timeframe", **arguments) == (
+        assert emptied.refused(tool, "timeframe", **arguments) == (
             f'Time frame "{frame}" is not understood. Use e.g. 2h, 7d, 3 weeks, yesterday or 2026-11-01.'
         )
 
 
-def test_recent_activity_of_two_hours_is_exactly_what_was_touched_within_7200_seconds(clocked: Tools) -> None:
+def test_recent_activity_of_two_hours_is_exactly_what_was_touched_within_7200_seconds(emptied: Tools) -> None:
     ages = [0, 1, 59, 3600, 7199, 7200, 7201, 7260, 86400]
     for age in ages:
-        touch(clocked.put(f"{age:06}.md"), NOW - timedelta(seconds=age))
-    touch(clocked.put("just out.md"), NOW - timedelta(seconds=7201), nanoseconds=999_999_999)
-    data = clocked("recent_activity", timeframe="2h", page_size=100)
+        touch(emptied.put(f"{age:06}.md"), NOW - timedelta(seconds=age))
+    touch(emptied.put("just out.md"), NOW - timedelta(seconds=7201), nanoseconds=999_999_999)
+    data = emptied("recent_activity", timeframe="2h", page_size=100)
     assert [each["file_path"] for each in data["results"]] == [f"{age:06}.md" for age in ages if age <= 7200]
     assert data["total"] == 6
 
@@ -102,9 +102,9 @@ def test_local_days_are_those_of_the_configured_zone(tmp_path: Path) -> None:
         assert tools("recent_activity", timeframe="2025-11-01")["since"] == "2025-10-31T16:00:00Z"
 
 
-def test_recent_notes_are_newest_first_over_all_projects_and_equal_times_by_permalink(clocked: Tools) -> None:
+def test_recent_notes_are_newest_first_over_all_projects_and_equal_times_by_permalink(emptied: Tools) -> None:
     for name, age, project in (("c", 10, "notes"), ("a", 20, "memories"), ("b", 20, "notes"), ("d", 5, "memories")):
-        touch(clocked.put(f"{name}.md", project=project), NOW - timedelta(seconds=age))
-    rows = clocked("recent_activity", timeframe="1h")["results"]
+        touch(emptied.put(f"{name}.md", project=project), NOW - timedelta(seconds=age))
+    rows = emptied("recent_activity", timeframe="1h")["results"]
     assert [each["permalink"] for each in rows] == ["memories/d", "notes/c", "memories/a", "notes/b"]
-    assert [each["file_path"] for each in clocked("recent_activity", project="Memories")["results"]] == ["d.md", "a.md"]
+    assert [each["file_path"] for each in emptied("recent_activity", project="Memories")["results"]] == ["d.md", "a.md"]

@@ -21,7 +21,8 @@ TITLES = TABLES["titles"]
 
 
 @pytest.mark.parametrize(("title", "name"), TITLES.items(), ids=lambda each: ascii(each)[:24])
-def test_a_title_makes_a_file_name_and_is_kept_itself(tools: Tools, title: str, name: str | None) -> None:
+def test_a_title_makes_a_file_name_and_is_kept_itself(emptied: Tools, title: str, name: str | None) -> None:
+    tools = emptied
     made = tools("write_note", title=title, content="text\n", directory="in")
     assert "/" not in made["file_path"].removeprefix("in/")
     if name is not None:
@@ -112,7 +113,8 @@ def written(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("value", VALUES, ids=lambda each: ascii(each)[:20])
-def test_a_value_comes_back_as_it_was_given(tools: Tools, value: Any) -> None:
+def test_a_value_comes_back_as_it_was_given(emptied: Tools, value: Any) -> None:
+    tools = emptied
     tools("write_note", title="Doc", content="body\n", metadata={"key": value})
     header = tools("read_note", identifier="Doc")["frontmatter"]
     assert header["key"] == written(value)

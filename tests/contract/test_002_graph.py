@@ -288,7 +288,7 @@ def test_a_graph_is_taken_in_once_and_comes_out_the_same(tmp_path: Path, termina
 
 
 CASES = json.loads(Path(__file__).with_name("data").joinpath("graph_cases.json").read_text("utf-8"))["cases"]
-OVER_STDIO = 6
+OVER_STDIO = 2
 TEXT_KEYS = {"create_entities": "entities", "create_relations": "relations", "add_observations": "results"}
 
 

@@ -59,12 +59,6 @@ class Contract:
     minimum: int | None = None
     meant: dict[str, list[str]] = field(default_factory=dict)
 
-    def is_absent(self, value: Any, is_required: bool) -> bool:
-        """Whether `value` stands for an argument that is not given."""
-        if value is None:
-            return self.null == "absent" or not is_required
-        return value == "" and self.blank == "absent"
-
     def error(self, key: str, **values: Any) -> InvalidInput:
         """The error with the wording `key`; `kind`, if given, is the type that was expected."""
         value = values.get("value")
@@ -124,7 +118,14 @@ class _Checker:
     def object(self, given: Arguments, schema: Mapping[str, Any], path: str) -> Arguments:
         rules, properties, required = self.rules, schema["properties"], schema.get("required", ())
         checked: Arguments = {}
-        present = {n: v for n, v in given.items() if (v or not rules.is_absent(v, n in required)) and n in properties}
+        present: Arguments = {}  # what is given and does not stand for nothing
+        for name, value in given.items():
+            if value is None:
+                is_absent = rules.null == "absent" or name not in required
+            else:
+                is_absent = value == "" and rules.blank == "absent"
+            if name in properties and not is_absent:
+                present[name] = value
         for turn in rules.order:
             if turn == "schema":
                 names: Iterable[str] = properties
@@ -176,21 +177,16 @@ class _Checker:
         elif kind == "object" and "properties" in schema:
             value = self.object(value, schema, name)
         elif kind in ("array", "list"):
-            value = self._items(value, schema.get("items", _TEXT), name)
+            items = schema.get("items", _TEXT)
+            if "item" not in rules.wording:
+                value = [self.value(each, items, f"{name}[{at}]") for at, each in enumerate(value)]
+            elif items["type"] == "string" and (wrong := [each for each in value if not isinstance(each, str)]):
+                raise self._error("item", name, value=wrong[0])
         elif kind == "string" and rules.repair:
             value = repair_surrogates(value)
         if "unicode" in rules.wording and has_surrogate(value):
             raise self._error("unicode", name)
         return [text for each in value if (text := each.strip())] if kind == "list" else value
-
-    def _items(self, value: list[Any], schema: Mapping[str, Any], name: str) -> list[Any]:
-        if "item" not in self.rules.wording:
-            return [self.value(each, schema, f"{name}[{at}]") for at, each in enumerate(value)]
-        if schema["type"] == "string":
-            for each in value:
-                if not isinstance(each, str):
-                    raise self._error("item", name, value=each)
-        return value
 
     def _error(self, key: str, name: str, **values: Any) -> InvalidInput:
         return self.rules.error(key, name=name, tool=self.tool, **values)

@@ -93,7 +93,7 @@ class MemoryCommands:
             files = Files(memory, PROJECT, self.folder)
             if command == "view":
                 with files.reading():
-                    return Reply(self._view(files, args["path"], _line_range(arguments.get("view_range"))))
+                    return Reply(self._view(files, args["path"], arguments.get("view_range")))
             if command == "create":
                 return Reply(self._create(files, args))
             with memory.exclusive():  # from the first check to the end of the write
@@ -112,7 +112,7 @@ class MemoryCommands:
             return plain_error_reply(error)
         return Reply("All memory cleared")
 
-    def _view(self, files: Files, path: str, span: tuple[int, int] | None) -> str:
+    def _view(self, files: Files, path: str, span: Any) -> str:
         inside = _inside(path)
         with _worded(path, "read"):
             place = files.at(inside)
@@ -135,8 +135,10 @@ class MemoryCommands:
         if total > MAX_LINES:
             raise InvalidInput(f"File {path} exceeds maximum line limit of 999,999 lines.")
         header = f"Here's the content of {path} with line numbers:\n"
-        if span is not None:
-            first, last = max(span[0], 1), total if span[1] == -1 else min(span[1], total)
+        with suppress(InvalidInput, ValueError, RecursionError):  # anything but exactly two integers is ignored
+            span = json.loads(span) if isinstance(span, str) else span
+            first, last = check({"range": span}, _RANGE, "memory")["range"]
+            first, last = max(first, 1), total if last == -1 else min(last, total)
             return header + _numbered(lines[first - 1 : max(last, 0)], first)
         shown, more, most = total, "", self.view_max_characters
         if most and len(text) > most:  # as many whole lines as are allowed, at least one
@@ -215,16 +217,6 @@ def _rename(files: Files, args: Arguments) -> str:
 
 
 _COMMANDS = {run.__name__[1:]: run for run in (_str_replace, _insert, _delete, _rename)}
-
-
-def _line_range(value: Any) -> tuple[int, int] | None:
-    """A line range of exactly two integers; anything else is ignored."""
-    try:
-        value = json.loads(value) if isinstance(value, str) else value
-        first, last = check({"range": value}, _RANGE, "memory")["range"]
-    except (InvalidInput, ValueError, RecursionError):
-        return None
-    return first, last
 
 
 def _inside(path: str) -> str:

@@ -207,7 +207,16 @@ class Hooks:
             return run(arguments)
         context = HookContext(agent)
         self._emit("tool_start", name, arguments)
-        if all(_allows(hook, context, name, arguments) for hook in self._having("before_tool_call")):
+        for hook in self._having("before_tool_call"):
+            try:
+                is_allowed = bool(hook.before_tool_call(context, name, arguments))
+            except Exception as error:  # foreign code that fails must not let the call through
+                _warn("before_tool_call", hook, error)
+                is_allowed = False
+            if not is_allowed:
+                reply = refused(f"tool {name} blocked by before_tool_call hook", "blocked")
+                break
+        else:
             reply = run(arguments)
             for hook in self._having("after_tool_call"):
                 try:
@@ -217,8 +226,6 @@ class Hooks:
                     reply = changed or reply
                 except Exception as error:  # a hook is foreign code; it may not break the call
                     _warn("after_tool_call", hook, error)
-        else:
-            reply = refused(f"tool {name} blocked by before_tool_call hook", "blocked")
         if reply.is_error:
             self._emit("error", name, error=reply.text)
         else:
@@ -243,14 +250,6 @@ def _warn(method: str, hook: Any, error: Exception) -> None:
     _log.warning("%s of %s failed: %s", method, type(hook).__name__, error)
 
 
-def _allows(hook: Any, context: HookContext, name: str, arguments: Any) -> bool:
-    try:
-        return bool(hook.before_tool_call(context, name, arguments))
-    except Exception as error:  # foreign code that fails must not let the call through
-        _warn("before_tool_call", hook, error)
-        return False
-
-
 class Registry:
     """The toolsets one server offers. Raises InvalidInput when two tools share a name."""
 
@@ -258,26 +257,21 @@ class Registry:
         self.toolsets = list(toolsets)
         self.hooks = hooks or Hooks()
         self.tools: dict[str, Tool] = {}
+        self.prompts: dict[str, Prompt] = {}
+        """All prompts by name; one that two toolsets share is the same."""
+        self.templates: list[Template] = []
+        self.resources: dict[str, Resource] = {}
+        """All resources by address."""
         for toolset in self.toolsets:
             for tool in toolset.tools:
                 if tool.name in self.tools:
                     raise InvalidInput(f'Two toolsets have a tool "{tool.name}". Load them one at a time with --tools.')
                 self.tools[tool.name] = tool
-
-    @property
-    def prompts(self) -> dict[str, Prompt]:
-        """All prompts by name; one that two toolsets share is the same."""
-        return {prompt.name: prompt for toolset in self.toolsets for prompt in toolset.prompts}
-
-    @property
-    def templates(self) -> list[Template]:
-        """All resource templates."""
-        return [template for toolset in self.toolsets for template in toolset.templates]
-
-    @property
-    def resources(self) -> dict[str, Resource]:
-        """All resources by address."""
-        return {each.uri: each for toolset in self.toolsets for each in toolset.resources}
+            for prompt in toolset.prompts:
+                self.prompts[prompt.name] = prompt
+            for resource in toolset.resources:
+                self.resources[resource.uri] = resource
+            self.templates += toolset.templates
 
     @property
     def instructions(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +12,7 @@ import pytest
 
 from commonplace import Memory, open_memory
 from commonplace.faces.agent.session import Session, result_data
-
-
-class Moving:
-    """A clock that goes on by a second whenever it is asked."""
-
-    def __init__(self) -> None:
-        self.time = datetime(2026, 5, 7, 10, tzinfo=UTC)
-
-    def __call__(self) -> datetime:
-        self.time += timedelta(seconds=1)
-        return self.time
+from movable_clock import Ticking
 
 
 class Desk:
@@ -64,5 +54,5 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
     home = tmp_path / "home"
     home.mkdir()
     (home / "config.yaml").write_text("timezone: UTC\n")
-    with open_memory(home, clock=Moving(), watch=False) as memory:
+    with open_memory(home, clock=Ticking(datetime(2026, 5, 7, 10, tzinfo=UTC)), watch=False) as memory:
         yield Desk(memory)

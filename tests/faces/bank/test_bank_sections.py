@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from commonplace import open_memory
 from contract.memory_bank import Banks
 from contract.tables import tables
 
@@ -20,6 +23,13 @@ TEXTS = st.builds(
     st.sampled_from(["\n", "\r\n"]),
     st.integers(0, 3),
 )
+
+
+@pytest.fixture(scope="module")
+def banks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Banks]:
+    """The banks whose file all tests write anew."""
+    with open_memory(tmp_path_factory.mktemp("sections") / "home", watch=False) as memory:
+        yield Banks(memory)
 
 
 def said(text: str) -> list[str]:
@@ -52,7 +62,6 @@ def test_blank_lines_around_an_inserted_text_are_left_out_and_its_indent_stays(b
     assert new == "# A\n\n    code  \n\n# B\n"
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(old=TEXTS, position=st.sampled_from(["A", "B", "## b", "c", "D"]), fresh=TEXTS)
 def test_updates_keep_every_line_and_their_order(banks: Banks, old: str, position: str, fresh: str) -> None:
     new = changed(banks, old, f"new\n{fresh}")

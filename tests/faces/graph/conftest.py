@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from commonplace import open_memory
-from contract.graph_tools import Nodes, Ticking
+from contract.graph_tools import Nodes
+from movable_clock import Ticking
 
 
 @pytest.fixture
 def clock() -> Ticking:
-    return Ticking()
+    return Ticking(datetime(2026, 11, 1, tzinfo=UTC))
 
 
 @pytest.fixture

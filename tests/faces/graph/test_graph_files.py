@@ -76,21 +76,6 @@ def test_ranking_is_the_engines_over_names_types_and_observations(kept: Nodes) -
     assert kept.names("search_nodes", query="tea nothing", ranked=True) == []
 
 
-def test_ranked_pages_hold_every_entity_once(kept: Nodes) -> None:
-    kept("create_entities", entities=[
-        {"name": f"n{at}", "entityType": "t", "observations": [f"tea number {at}"]} for at in range(25)
-    ])  # fmt: skip
-    names: list[str] = []
-    cursor: dict[str, str] = {}
-    while True:
-        page = kept("search_nodes", query="tea", ranked=True, limit=10, **cursor)
-        names += [each["name"] for each in page["entities"]]
-        if "nextCursor" not in page:
-            break
-        cursor = {"cursor": page["nextCursor"]}
-    assert sorted(names) == sorted(f"n{at}" for at in range(25))
-
-
 def test_a_cursor_of_the_file_goes_on_in_another_process(kept: Nodes, tmp_path: Path) -> None:
     kept("create_entities", entities=[{"name": f"n{at}", "entityType": "t", "observations": []} for at in range(9)])
     page = kept("read_graph", limit=4)

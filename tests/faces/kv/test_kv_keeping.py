@@ -194,13 +194,6 @@ def test_a_disk_that_refuses_is_said_and_leaves_the_old_value(entries, monkeypat
     assert entries.value("k") == "old"
 
 
-def test_an_entry_is_found_by_every_other_face(entries):
-    entries.remember("theme", "prefers dark mode #ui", "prefs")
-    (hit,) = entries.memory.search("dark mode").hits
-    assert (hit.note.project, hit.note.title, hit.note.type) == ("kv", "theme", "kv")
-    assert entries.memory.find("kv/prefs/theme").path == "prefs/theme.md"
-
-
 def test_an_entry_of_a_name_without_latin_letters_can_be_listed_and_restored_by_its_path(entries):
     entries.remember("键", "一", "空间")
     entries.remember("键", "二", "空间")

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.engine import open_memory
 from commonplace.faces.notes import toolset
 from contract.tables import tables
 
@@ -28,12 +27,6 @@ VALUES = st.one_of(
     st.lists(TEXTS, max_size=3),
     st.dictionaries(TEXTS, st.one_of(TEXTS, st.integers(), st.lists(TEXTS, max_size=2)), max_size=3),
 )
-
-
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory, face_for):
-    with open_memory(tmp_path_factory.mktemp("any") / "home", watch=False) as memory:
-        yield face_for(memory)
 
 
 def arguments(tool):

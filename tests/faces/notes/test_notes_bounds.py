@@ -1,4 +1,4 @@
-"""Replies stay short whatever lies in the project (contract 000b, 7 and 12.13); `Face.call` checks each text."""
+"""Replies stay short whatever lies in the project (contract 000b, 7 and 12.13); `Tools.call` checks each text."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def test_a_note_just_within_the_limit_is_not_cut(face):
     face.put("Fits.md", "x" * 99 + "\n" + ("y" * 99 + "\n") * 199)
     face.put("Over.md", "x" * 99 + "\n" + ("y" * 99 + "\n") * 199 + "z")
     assert len(face.text("read_note", identifier="Fits.md")) == 20_000
-    assert face.data("read_note", identifier="Fits.md")["truncated"] is False
-    assert face.data("read_note", identifier="Over.md")["truncated"] is True
+    assert face("read_note", identifier="Fits.md")["truncated"] is False
+    assert face("read_note", identifier="Over.md")["truncated"] is True
 
 
 def test_one_endless_line_is_shown_in_part(face):
     face.put("Line.md", "first\n" + "x" * 5_000_000 + "\nlast\n")
-    assert face.data("read_note", identifier="Line.md")["end_line"] == 1
+    assert face("read_note", identifier="Line.md")["end_line"] == 1
     reply = face.call("read_note", identifier="Line.md", start_line=2)
     assert reply.data["truncated"] is True
     assert "of its 5000000 characters; continue with start_line=3]" in reply.text
@@ -62,9 +62,9 @@ def test_huge_frontmatter_stays_within_the_limit(face):
 def test_a_full_page_of_ordinary_notes_keeps_its_size(face):
     for n in range(210):
         face.put(f"specs/Ordinary note {n}.md", "samewords " + "filler " * 60)
-    assert len(face.data("search_notes", query="samewords", page_size=100)["results"]) == 100
-    assert len(face.data("recent_activity", page_size=100)["results"]) == 100
-    assert len(face.data("list_directory", dir_name="specs", page_size=200)["entries"]) == 200
+    assert len(face("search_notes", query="samewords", page_size=100)["results"]) == 100
+    assert len(face("recent_activity", page_size=100)["results"]) == 100
+    assert len(face("list_directory", dir_name="specs", page_size=200)["entries"]) == 200
 
 
 def test_a_folder_of_many_notes_is_deleted_in_few_words(face):
@@ -94,8 +94,8 @@ def test_numbers_of_any_size_are_pages(face):
         ("build_context", {"url": "*"}),
         ("build_context", {"url": "A"}),
     ):
-        assert face.data(tool, page=huge, page_size=huge, **arguments)["total"] == 1
-    assert face.data("read_note", identifier="A", start_line=huge)["content"] == ""
+        assert face(tool, page=huge, page_size=huge, **arguments)["total"] == 1
+    assert face("read_note", identifier="A", start_line=huge)["content"] == ""
 
 
 def test_many_observations_and_tags_are_counted_in_a_short_text(face):

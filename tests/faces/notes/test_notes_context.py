@@ -52,27 +52,27 @@ def test_a_note_is_shown_with_what_it_says_and_what_surrounds_it(web):
 
 
 def test_depth_reaches_further_nearest_first(web):
-    (result,) = web.data("build_context", url="Hub", depth=2)["results"]
+    (result,) = web("build_context", url="Hub", depth=2)["results"]
     found = [(each["title"], each["depth"], each["via"]) for each in result["related_results"]]
     assert found[-1] == ("Far", 2, "contains")
     assert {each[0] for each in found[:2]} == {"Whole", "Leaf"}
-    assert web.data("build_context", url="Hub", depth=99)["total"] == 1
+    assert web("build_context", url="Hub", depth=99)["total"] == 1
 
 
 def test_max_related_bounds_the_related_notes(web):
-    (result,) = web.data("build_context", url="Hub", depth=3, max_related=1)["results"]
+    (result,) = web("build_context", url="Hub", depth=3, max_related=1)["results"]
     assert len(result["related_results"]) == 1
-    (result,) = web.data("build_context", url="Hub", max_related=0)["results"]
+    (result,) = web("build_context", url="Hub", max_related=0)["results"]
     assert result["related_results"] == []
 
 
 def test_a_time_frame_limits_only_the_related_notes(web):
     for name in ("Hub", "Leaf"):
         os.utime(web.file(f"{name}.md"), (1_700_000_000, 1_700_000_000))
-    (result,) = web.data("build_context", url="Hub", timeframe="1d")["results"]
+    (result,) = web("build_context", url="Hub", timeframe="1d")["results"]
     assert [each["title"] for each in result["related_results"]] == ["Whole"]
     assert len(result["relations"]) == 4
-    (result,) = web.data("build_context", url="Hub")["results"]
+    (result,) = web("build_context", url="Hub")["results"]
     assert len(result["related_results"]) == 2
 
 
@@ -85,7 +85,7 @@ def test_a_star_that_matches_nothing_is_empty(web):
 
 def test_a_note_by_title_in_a_project(web):
     web.put("user/Hub.md", "other", "memories")
-    (result,) = web.data("build_context", url="Hub", project="memories")["results"]
+    (result,) = web("build_context", url="Hub", project="memories")["results"]
     assert result["primary_result"]["project"] == "memories"
 
 

@@ -29,7 +29,7 @@ def test_the_reply_names_the_note_and_what_changed(doc):
     assert len(rows) == 6
     assert reply.data["action"] == "edited"
     assert reply.data["operation"] == "append"
-    assert reply.data["checksum"] == doc.data("read_note", identifier="Doc")["checksum"]
+    assert reply.data["checksum"] == doc("read_note", identifier="Doc")["checksum"]
     assert body(doc).rstrip("\n") == NOTE + "- [fact] new"
 
 

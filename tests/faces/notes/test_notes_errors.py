@@ -17,7 +17,7 @@ def test_a_missing_note_is_answered_with_suggestions_that_work(face):
         "Find it with search_notes or list_directory."
     )
     assert reply.data["suggestions"] == ["notes/specs/search-engine"]
-    assert face.data("read_note", identifier=reply.data["suggestions"][0])["title"] == "Search Engine"
+    assert face("read_note", identifier=reply.data["suggestions"][0])["title"] == "Search Engine"
 
 
 def test_a_note_of_another_agent_is_never_overwritten(face):

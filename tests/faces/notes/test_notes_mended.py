@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from commonplace.engine import open_memory
+from contract.note_tools import Tools
 
 
 def test_a_mistyped_heading_is_named_and_adds_no_section(face):
@@ -14,7 +15,7 @@ def test_a_mistyped_heading_is_named_and_adds_no_section(face):
         "edit_note", "section", identifier="A", operation="replace_section", section="Decsions", content="n"
     )
     assert "Plan, Decisions" in text
-    added = face.data("edit_note", identifier="A", operation="replace_section", section="Questions", content="new\n")
+    added = face("edit_note", identifier="A", operation="replace_section", section="Questions", content="new\n")
     assert added["section_added"] is True
 
 
@@ -24,7 +25,7 @@ def test_a_mistyped_heading_is_named_and_adds_no_section(face):
 )
 def test_append_and_prepend_go_into_the_section_that_is_named(face, operation, expected):
     face.write("A", "## One\n\nold\n\n## Two\n")
-    face.data("edit_note", identifier="A", operation=operation, section="One", content="new\n")
+    face("edit_note", identifier="A", operation=operation, section="One", content="new\n")
     assert face.file("A.md").read_text().endswith(expected)
     face.refused("edit_note", "section", identifier="A", operation="append", section="None such", content="x")
 
@@ -41,14 +42,14 @@ def test_a_missing_folder_is_called_a_folder(face):
 
 
 def test_an_address_in_a_project_there_is_not_makes_no_folder(face, tmp_path):
-    face.data("create_memory_project", project_name="other", project_path=str(tmp_path / "other"))
+    face("create_memory_project", project_name="other", project_path=str(tmp_path / "other"))
     face.write("A")
     before = face.snapshot()
     missing = {"identifier": "memory://missing-project/x", "operation": "append", "content": "y"}
     assert "missing-project" in face.refused("edit_note", "project_not_found", **missing)
     assert "other is another one" in face.refused("move_note", "invalid", identifier="A", destination_path="other/A.md")
     assert face.snapshot() == before
-    face.data("edit_note", **missing | {"identifier": "new-folder/x"})
+    face("edit_note", **missing | {"identifier": "new-folder/x"})
 
 
 def test_a_time_given_as_metadata_stays_the_text_it_is(face):
@@ -65,10 +66,10 @@ def test_an_overwrite_keeps_the_tags_and_keys_it_does_not_name(face):
     assert (header["status"], header["owner"], header["tags"], made["type"]) == ("open", "Bob", ["x"], "task")
 
 
-def test_a_missing_project_folder_is_no_part_of_a_note(tmp_path, face_for):
+def test_a_missing_project_folder_is_no_part_of_a_note(tmp_path):
     (tmp_path / "gone").mkdir()
     with open_memory(tmp_path / "home", watch=False, projects={"gone": tmp_path / "gone"}) as memory:
-        face = face_for(memory)
+        face = Tools(memory)
         face.write("A", "only this\n")
         (tmp_path / "gone").rmdir()
         read = face.call("read_note", identifier="A")
@@ -85,7 +86,7 @@ def test_context_shows_the_text_within_its_budget_and_a_passage_of_each_neighbou
     assert result["primary_result"]["checksum"] == made["checksum"] in reply.text
     assert (len(result["content"]), result["truncated"]) == (82, True)
     assert "depth 1, via see: the leaf says this" in reply.text
-    assert face.data("build_context", url="Hub")["results"][0]["truncated"] is False
+    assert face("build_context", url="Hub")["results"][0]["truncated"] is False
 
 
 def test_refusals_of_a_new_revision_address_and_scope_say_how_to_go_on(face, tmp_path):

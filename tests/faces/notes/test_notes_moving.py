@@ -11,13 +11,13 @@ def test_a_note_moves_and_its_own_permalink_stays(face):
     assert reply.text.splitlines()[0] == "# Moved note"
     assert "A.md" in reply.text
     assert "archive/2026/B.md" in reply.text
-    assert face.data("read_note", identifier="my/own")["file_path"] == "archive/2026/B.md"
+    assert face("read_note", identifier="my/own")["file_path"] == "archive/2026/B.md"
 
 
 def test_a_final_slash_keeps_the_name(face):
     face.put("A.md", "x")
-    assert face.data("move_note", identifier="A", destination_path="archive/")["new_path"] == "archive/A.md"
-    assert face.data("move_note", identifier="A", destination_folder="b/c")["new_path"] == "b/c/A.md"
+    assert face("move_note", identifier="A", destination_path="archive/")["new_path"] == "archive/A.md"
+    assert face("move_note", identifier="A", destination_folder="b/c")["new_path"] == "b/c/A.md"
 
 
 def test_links_by_path_that_no_longer_resolve_are_named(face):
@@ -35,7 +35,7 @@ def test_a_folder_needs_is_directory(face, tool, more):
     face.put("specs/A.md", "a")
     text = face.refused(tool, "invalid", identifier="specs", **more)
     assert "`is_directory` must be true" in text
-    assert face.data(tool, identifier="specs", is_directory=True, **more)["notes"] == 1
+    assert face(tool, identifier="specs", is_directory=True, **more)["notes"] == 1
 
 
 def test_a_folder_does_not_move_into_itself_or_onto_another(face):
@@ -56,7 +56,7 @@ def test_a_deleted_note_comes_back_with_undo(face):
     assert face.snapshot() == {}
     face.memory.undo(int(reply.text.rpartition("memory undo ")[2].rstrip("`.")))
     assert face.snapshot() == {"specs/A.md": b"the text"}
-    assert face.data("search_notes", query="the text")["total"] == 1
+    assert face("search_notes", query="the text")["total"] == 1
 
 
 @pytest.mark.parametrize("identifier", ["/", "", "."])

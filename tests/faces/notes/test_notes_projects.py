@@ -26,8 +26,8 @@ def test_a_vault_is_used_in_place_and_unchanged(face, tmp_path):
     assert reply.data == {"action": "created", "name": "My Vault", "path": str(vault), "notes": 1}
     assert reply.text.startswith("# Created project\nname: My Vault\n")
     assert [each.name for each in vault.iterdir()] == ["One.md"]
-    assert face.data("search_notes", query="wordofthevault")["results"][0]["project"] == "My Vault"
-    again = face.data("create_memory_project", project_name="My Vault", project_path=str(vault))
+    assert face("search_notes", query="wordofthevault")["results"][0]["project"] == "My Vault"
+    again = face("create_memory_project", project_name="My Vault", project_path=str(vault))
     assert again["action"] == "unchanged"
 
 
@@ -43,7 +43,7 @@ def test_a_persons_own_folder_and_what_is_hidden_in_it_are_refused(face, tmp_pat
     monkeypatch.setenv("HOME", str(tmp_path / "me"))
     for folder in ("~", "~/.ssh", "~/.config/notes", str(tmp_path / "me")):
         face.refused("create_memory_project", "project_refused", project_name="p", project_path=folder)
-    made = face.data("create_memory_project", project_name="p", project_path="~/vault")
+    made = face("create_memory_project", project_name="p", project_path="~/vault")
     assert made["path"] == str(tmp_path / "me" / "vault")
 
 

@@ -27,9 +27,9 @@ def test_a_note_is_shown_exactly_as_it_lies_on_disk(face):
     "text",
     ["", "no newline", "crlf\r\nlines\r\n", "\ufeffwith BOM\n", "\n\n", "---\nbroken: [\n---\nbody", "a\u2028b\x0cc\n"],
 )
-def test_odd_texts_are_shown_exactly(face, text):
-    face.put("Odd.md", text)
-    reply = face.call("read_note", identifier="Odd.md")
+def test_odd_texts_are_shown_exactly(shared, text):
+    shared.put("Odd.md", text)
+    reply = shared.call("read_note", identifier="Odd.md")
     assert not reply.is_error
     assert reply.text == reply.data["content"] == text
 
@@ -38,9 +38,9 @@ def test_odd_texts_are_shown_exactly(face, text):
     ("first", "last", "shown"),
     [(5, 6, "one\ntwo\n"), (7, -1, "three\n"), (6, 99, "two\nthree\n"), (1, 1, "---\n"), (7, None, "three\n")],
 )
-def test_a_range_of_lines(face, first, last, shown):
-    face.put("A.md", NOTE)
-    reply = face.call("read_note", identifier="A.md", start_line=first, end_line=last)
+def test_a_range_of_lines(shared, first, last, shown):
+    shared.put("A.md", NOTE)
+    reply = shared.call("read_note", identifier="A.md", start_line=first, end_line=last)
     assert reply.text == reply.data["content"] == shown
     assert reply.data["start_line"] == first
     assert reply.data["total_lines"] == 7
@@ -56,15 +56,15 @@ def test_a_range_past_the_end_is_empty(face):
 
 
 @pytest.mark.parametrize("identifier", TABLES["identifiers"])
-def test_every_kind_of_identifier_leads_to_the_note(face, identifier):
-    face.put("specs/API.md", "---\nid: 11111111-1111-4111-8111-111111111111\ntitle: API Design\n---\nx\n")
-    assert face.data("read_note", identifier=identifier)["file_path"] == "specs/API.md"
+def test_every_kind_of_identifier_leads_to_the_note(shared, identifier):
+    shared.put("specs/API.md", "---\nid: 11111111-1111-4111-8111-111111111111\ntitle: API Design\n---\nx\n")
+    assert shared("read_note", identifier=identifier)["file_path"] == "specs/API.md"
 
 
 def test_a_note_of_another_project_is_found_when_it_is_the_only_one(face):
     face.put("user/pref.md", "x", "memories")
-    assert face.data("read_note", identifier="memories/user/pref")["project"] == "memories"
-    assert face.data("read_note", identifier="pref", project="memories")["project"] == "memories"
+    assert face("read_note", identifier="memories/user/pref")["project"] == "memories"
+    assert face("read_note", identifier="pref", project="memories")["project"] == "memories"
 
 
 def test_bytes_that_are_not_text_are_shown_with_a_warning(face):
@@ -106,24 +106,24 @@ def test_a_listing_shows_folders_first_then_notes(face):
 def test_depth_and_glob_reach_below(face):
     face.put("z/deep/one.md", "x")
     face.put("z/two.md", "x")
-    paths = [each["path"] for each in face.data("list_directory", depth=3)["entries"]]
+    paths = [each["path"] for each in face("list_directory", depth=3)["entries"]]
     assert {"z", "z/deep", "z/two.md", "z/deep/one.md"} == set(paths)
-    found = face.data("list_directory", depth=10, file_name_glob="t*.md")["entries"]
+    found = face("list_directory", depth=10, file_name_glob="t*.md")["entries"]
     assert "z/two.md" in [each["path"] for each in found]
     assert "z/deep/one.md" not in [each["path"] for each in found]
 
 
 @pytest.mark.parametrize("name", ["z", "z/", "/z", "notes/z", "memory://notes/z"])
-def test_a_folder_is_known_by_several_names(face, name):
-    face.put("z/two.md", "x")
-    data = face.data("list_directory", dir_name=name)
+def test_a_folder_is_known_by_several_names(shared, name):
+    shared.put("z/two.md", "x")
+    data = shared("list_directory", dir_name=name)
     assert (data["directory"], data["total"]) == ("z", 1)
 
 
 def test_a_folder_of_another_project(face):
     face.put("user/a.md", "x", "memories")
     for arguments in ({"dir_name": "user", "project": "memories"}, {"dir_name": "memories/user"}):
-        data = face.data("list_directory", **arguments)
+        data = face("list_directory", **arguments)
         assert (data["project"], data["directory"], data["total"]) == ("memories", "user", 1)
 
 
@@ -132,7 +132,7 @@ def test_pages_of_a_listing_follow_each_other(face):
         face.put(f"{n}.md", "x")
     seen = []
     for page in (1, 2, 3):
-        data = face.data("list_directory", page=page, page_size=3)
+        data = face("list_directory", page=page, page_size=3)
         seen += [each["path"] for each in data["entries"]]
         assert data["more"] is (page < 3)
     assert seen == [f"{n}.md" for n in range(7)]
@@ -147,7 +147,7 @@ def test_a_page_past_the_end_is_empty(face):
         assert not reply.is_error
         assert (reply.data["total"], reply.data["more"], reply.data["page"]) == (1, False, 9)
         assert "Last page: 1." in reply.text
-    assert face.data("list_directory", page=10**30)["entries"] == []
+    assert face("list_directory", page=10**30)["entries"] == []
 
 
 def test_recent_activity_says_when_nothing_changed(face):

@@ -44,7 +44,7 @@ def test_a_hit_carries_note_snippet_date_and_reason(shelf):
 
 def test_the_date_is_the_written_time_without_an_event_time(shelf):
     shelf.put("dated.md", "---\ncreated_at: 2024-05-06T07:08:09Z\n---\nunusualword")
-    (hit,) = shelf.data("search_notes", query="unusualword")["results"]
+    (hit,) = shelf("search_notes", query="unusualword")["results"]
     assert hit["date"].startswith("2024-05-06T07:08:09")
 
 
@@ -57,7 +57,7 @@ def test_nothing_found_is_said_with_what_to_try(shelf):
 def test_max_tokens_gives_fewer_or_shorter_hits(face):
     for n in range(5):
         face.put(f"{n}.md", f"samewords {n} " + f"filler-{n} " * 40)
-    data = face.data("search_notes", query="samewords", max_tokens=60)
+    data = face("search_notes", query="samewords", max_tokens=60)
     assert 1 <= len(data["results"]) < 5
     assert sum(len(each["snippet"]) for each in data["results"]) <= 60 * 4
 
@@ -66,9 +66,9 @@ def test_within_max_tokens_nothing_is_said_twice(face):
     for n in range(3):
         face.put(f"{n}.md", "samewords stand here")
     face.put("other.md", "samewords stand elsewhere")
-    shown = [each["snippet"] for each in face.data("search_notes", query="samewords", max_tokens=200)["results"]]
+    shown = [each["snippet"] for each in face("search_notes", query="samewords", max_tokens=200)["results"]]
     assert sorted(shown) == ["", "", "samewords stand elsewhere", "samewords stand here"]
-    everything = [each["snippet"] for each in face.data("search_notes", query="samewords")["results"]]
+    everything = [each["snippet"] for each in face("search_notes", query="samewords")["results"]]
     assert len(everything) == 4
     assert "" not in everything
 
@@ -76,7 +76,7 @@ def test_within_max_tokens_nothing_is_said_twice(face):
 def test_a_part_of_a_word_is_not_said_before(face):
     face.put("party.md", "otherwords at the party")
     face.put("part.md", "otherwords at the part")
-    shown = [each["snippet"] for each in face.data("search_notes", query="otherwords", max_tokens=200)["results"]]
+    shown = [each["snippet"] for each in face("search_notes", query="otherwords", max_tokens=200)["results"]]
     assert sorted(shown) == ["otherwords at the part", "otherwords at the party"]
 
 
@@ -95,7 +95,7 @@ def test_of_more_matches_than_are_counted_the_reply_says_so_and_the_pages_go_on(
     assert reply.text.endswith("\nShown: 1-3 of 5 or more. Next: page=2, page_size=3.")
     found = []
     for number, total in ((1, 5), (2, 6), (3, 8)):
-        data = face.data("search_notes", query="same words", page_size=3, page=number)
+        data = face("search_notes", query="same words", page_size=3, page=number)
         assert (data["total"], data.get("total_is_lower_bound"), data["more"]) == (
             (8, None, False) if number == 3 else (total, True, True)
         )

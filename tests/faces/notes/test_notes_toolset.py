@@ -16,17 +16,15 @@ def test_it_can_be_loaded_only_once():
 
 def test_parameters_of_other_programs_are_used_or_without_effect_and_never_silently_wrong(face):
     face.write("A", workspace="w", compact=True)
-    told = face.data("read_note", identifier="A", include_frontmatter=True, include_content=False)
+    told = face("read_note", identifier="A", include_frontmatter=True, include_content=False)
     assert told["checksum"] in face.call("read_note", identifier="A", include_content=False).text
     assert "content" not in told
     face.refused("search_notes", "project_not_found", query="text", project_id="p1")
     face.refused("search_notes", "invalid", query="text", entity_types=["relation"])
     face.refused("recent_activity", "invalid", type="relation")
-    found = face.data(
-        "search_notes", query="text", entity_types=["entity"], min_similarity=0.5, search_all_projects=True
-    )
+    found = face("search_notes", query="text", entity_types=["entity"], min_similarity=0.5, search_all_projects=True)
     assert found["total"] == 1
-    assert face.data("recent_activity", type="entity", depth=2)["total"] == 1
+    assert face("recent_activity", type="entity", depth=2)["total"] == 1
 
 
 def test_parameters_are_also_known_by_their_other_names(face):
@@ -42,13 +40,13 @@ def test_the_schemas_own_name_wins_over_the_other_one(face):
 @pytest.mark.parametrize("tags", ['["red", "blue"]', "red, blue", ["red", "blue"]])
 def test_lists_come_as_lists_as_json_text_or_with_commas(face, tags):
     assert face.write("A", tags=tags)["tags"] == ["red", "blue"]
-    assert face.data("search_notes", tags=tags)["total"] == 1
+    assert face("search_notes", tags=tags)["total"] == 1
 
 
 def test_numbers_objects_and_booleans_may_come_as_text(face):
     face.write("A", metadata='{"priority": 3}')
     face.write("A", "new", overwrite="true")
-    assert face.data("read_note", identifier="A", start_line="1", end_line=1.0)["end_line"] == 1
+    assert face("read_note", identifier="A", start_line="1", end_line=1.0)["end_line"] == 1
 
 
 def test_output_format_json_makes_the_text_the_data(face):
@@ -68,12 +66,12 @@ def test_output_format_json_makes_the_text_the_data(face):
 
 def test_null_is_an_absent_parameter(face):
     face.write("A", directory=None, tags=None, project=None, expected_checksum=None)
-    assert face.data("recent_activity", project=None)["total"] == 1
+    assert face("recent_activity", project=None)["total"] == 1
 
 
 @pytest.mark.parametrize(("tool", "arguments", "words"), tables("note_arguments")["wrong"])
-def test_a_wrong_argument_is_named(face, tool, arguments, words):
-    face.put("A.md", "one\n" * 7)
-    before = face.snapshot()
-    assert words in face.refused(tool, "invalid", **arguments)
-    assert face.snapshot() == before
+def test_a_wrong_argument_is_named(shared, tool, arguments, words):
+    shared.put("A.md", "one\n" * 7)
+    before = shared.snapshot()
+    assert words in shared.refused(tool, "invalid", **arguments)
+    assert shared.snapshot() == before

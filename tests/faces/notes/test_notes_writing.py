@@ -55,7 +55,7 @@ def test_a_memory_goes_to_its_category(face):
     made = face.write("Dark mode", "user prefers dark mode", project="categories", directory="preferences")
     assert made["type"] == "preferences"
     assert made["file_path"].startswith("preferences/")
-    assert face.data("search_notes", query="dark mode")["results"][0]["project"] == "categories"
+    assert face("search_notes", query="dark mode")["results"][0]["project"] == "categories"
 
 
 def test_a_memory_needs_one_of_the_categories(face):

@@ -7,7 +7,7 @@ import hashlib
 import json
 import logging
 from collections import Counter, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from string import Template
@@ -15,7 +15,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from commonplace.clock import stamp
-from commonplace.errors import CommonplaceError, Exists, InvalidInput, NotText, OutsideError, StorageError
+from commonplace.errors import CommonplaceError, Exists, InvalidInput, NotFound, NotText, OutsideError, StorageError
 from commonplace.faces.arguments import Arguments
 from commonplace.faces.bank import bank as banks
 from commonplace.faces.bank import placement
@@ -181,13 +181,20 @@ def _check_kind(tool: str, kind: str) -> None:
 
 
 def _list(state: ServerState, memory: Memory, arguments: Arguments) -> dict[str, Any]:
+    from commonplace.engine.plain_files import Files  # the engine is needed by the first call, not by the handshake
+
     if wanted := arguments.get("bank_type"):
         _check_kind("list", wanted)
     defaults = {"global": "Global conversation memory", "project": "Project {}", "code": "Code for {}"}
     listed = {}
     for kind in (wanted,) if wanted else banks.KINDS:
+        try:
+            found = Files(memory, banks.PROJECT).entries(banks.FOLDERS[kind])
+        except NotFound:
+            found = []
+        ids = [name for name, place in found if place.kind == "folder" and not place.link and is_bank_id(name)]
         rows = []
-        for bank in sorted(banks.all_banks(memory, kind), key=lambda bank: bank.id):
+        for bank in [bank for id in sorted(ids) if (bank := Bank(memory, kind, id)).exists()]:
             description = bank.info().description or defaults[kind].format(title_case(bank.id))
             last_used = bank.last_change(bank.stamps().values())
             rows.append({"id": bank.id, "last_used": last_used, "description": description})
@@ -204,7 +211,8 @@ def _activate(state: ServerState, memory: Memory, arguments: Arguments) -> dict[
             name = " ".join("".join(sign if sign.isprintable() else " " for sign in name).split())
             name = repository.name if repository is not None else name or title_case(id)
             info = BankInfo(name, (arguments.get("project_description") or "").strip(), repository)
-            bank.create(info, memory.clock())
+            now = memory.clock()  # somebody else may make it just now
+            bank.files.put(lambda: {} if bank.exists() else bank.first_files(info, now), "create")
         elif repository is not None and arguments.get("bank_id") in (None, *banks.AUTO):
             try:
                 bank.claim(repository)
@@ -259,7 +267,9 @@ def _chosen(memory: Memory, arguments: Arguments) -> tuple[str, str, Repository 
             told = path or "no current_path was given"
             raise _failed("activate", f"No Git repository found at: {told}", _REPOSITORY_NEEDED, "bank_not_found")
         plain = banks.repository_id(repository.name)
-        hashed = banks.suffixed_id(plain, hashlib.sha256(repository.root.encode()).hexdigest()[:_HASH_LENGTH])
+        stem, suffix = plain, hashlib.sha256(repository.root.encode()).hexdigest()[:_HASH_LENGTH]
+        while not is_bank_id(hashed := f"{stem}-{suffix}"):
+            stem = stem[:-1]
         owned = {id: Bank(memory, "code", id).belongs_to(repository) for id in (plain, hashed)}
         unowned = plain if owned[plain] is None else hashed  # never the bank of another repository of that name
         id = next((id for id, is_own in owned.items() if is_own), unowned)
@@ -285,7 +295,19 @@ def _instructions(bank: Bank, repository: Repository | None) -> dict[str, Any]:
 
 
 def _update(state: ServerState, memory: Memory, arguments: Arguments) -> dict[str, Any]:
-    kind, id = _meant(state, arguments)
+    kind, id = arguments.get("bank_type"), arguments.get("bank_id")
+    if (kind is None) != (id is None):
+        raise _missing("bank_type" if kind is None else "bank_id", "update")
+    if kind is None:
+        kind, id = state.last or ("auto", None)
+    else:
+        _check_kind("update", kind)
+        id = state.active.get(kind) if id in banks.AUTO else id
+    if id is None:
+        details = "No such bank was activated on this connection. Call activate first, or name the bank."
+        raise _failed("update", f"Memory bank not found: {kind}/auto", details, "bank_not_found")
+    if not is_bank_id(id):
+        raise _failed("update", f"Invalid bank id: {id}", _ID_RULE)
     bank = Bank(memory, kind, id)
     try:
         bank.has_record()
@@ -313,24 +335,6 @@ def _update(state: ServerState, memory: Memory, arguments: Arguments) -> dict[st
         "next_actions": ["optimize"] if grown else [],
         "previous_errors": state.failures_of(bank.key),
     }
-
-
-def _meant(state: ServerState, arguments: Arguments) -> tuple[str, str]:
-    """(kind, id) of the bank meant. Raises BankError when there is none."""
-    kind, id = arguments.get("bank_type"), arguments.get("bank_id")
-    if (kind is None) != (id is None):
-        raise _missing("bank_type" if kind is None else "bank_id", "update")
-    if kind is None:
-        kind, id = state.last or ("auto", None)
-    else:
-        _check_kind("update", kind)
-        id = state.active.get(kind) if id in banks.AUTO else id
-    if id is None:
-        details = "No such bank was activated on this connection. Call activate first, or name the bank."
-        raise _failed("update", f"Memory bank not found: {kind}/auto", details, "bank_not_found")
-    if not is_bank_id(id):
-        raise _failed("update", f"Invalid bank id: {id}", _ID_RULE)
-    return kind, id
 
 
 def _placement(state: ServerState, memory: Memory, bank: Bank, arguments: Arguments) -> Placement:
@@ -382,10 +386,19 @@ def _write(state: ServerState, memory: Memory, bank: Bank, placed: Placement, ar
         nonlocal before, after
         files, _ = state.load(bank)
         puts = _puts(memory, bank, placed, files)
-        written = {path: put[0] for path, put in puts.items() if path.endswith(".md")}
-        before, after = token_count(files.texts.values()), token_count((files.texts | written).values())
+        texts = files.texts | {path: put[0] for path, put in puts.items() if path.endswith(".md")}
+        before, after = token_count(files.texts.values()), token_count(texts.values())
         if state.debug:
-            puts[DUMP] = (_dump(state, memory, bank, files.texts | written), bank.read(DUMP))
+            texts = {path: texts[path] for path in banks.in_order(bank.kind, list(texts))}
+            metrics = {
+                "total_tokens": after,
+                "bank_tokens": {path: token_count([text]) for path, text in texts.items()},
+                "timestamp": stamp(memory.clock().replace(microsecond=0)),
+            }
+            ways = {each: state.methods[bank.key, each] for each in (placement.BY_LLM, placement.BY_RULES)}
+            failures = state.failures_of(bank.key, _FAILURES_KEPT, every=True)
+            data = {"cache": texts, "metrics": metrics, "processing_path": ways, "error_history": failures}
+            puts[DUMP] = (json.dumps(data, ensure_ascii=False, indent=2) + "\n", bank.read(DUMP))
         return puts
 
     told = {key: arguments.get(name) for name, key in _JOURNALED.items()}
@@ -425,21 +438,6 @@ def _puts(memory: Memory, bank: Bank, placed: Placement, files: BankFiles) -> Pu
 
 def _unloaded(path: str, why: str, bank: Bank) -> BankError:
     return BankError("cache_load_failed", f"Failed to load bank into cache: {path}", why, bank.key)
-
-
-def _dump(state: ServerState, memory: Memory, bank: Bank, texts: Mapping[str, str]) -> str:
-    texts = {path: texts[path] for path in banks.in_order(bank.kind, list(texts))}
-    data = {
-        "cache": texts,
-        "metrics": {
-            "total_tokens": token_count(texts.values()),
-            "bank_tokens": {path: token_count([text]) for path, text in texts.items()},
-            "timestamp": stamp(memory.clock().replace(microsecond=0)),
-        },
-        "processing_path": {each: state.methods[bank.key, each] for each in (placement.BY_LLM, placement.BY_RULES)},
-        "error_history": state.failures_of(bank.key, _FAILURES_KEPT, every=True),
-    }
-    return json.dumps(data, ensure_ascii=False, indent=2) + "\n"
 
 
 def parse_response(response: Any) -> dict[str, Any]:

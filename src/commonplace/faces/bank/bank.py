@@ -78,13 +78,6 @@ def repository_id(name: str) -> str:
     return text if is_bank_id(text) else f"_{text}"
 
 
-def suffixed_id(id: str, suffix: str) -> str:
-    """`id` with `-suffix` after it, shortened if need be."""
-    while not is_bank_id(f"{id}-{suffix}"):
-        id = id[:-1]
-    return f"{id}-{suffix}"
-
-
 def title_case(name: str) -> str:
     """An id or a file's stem as a title: `my_proj` -> `My Proj`."""
     words = name.replace("_", " ").replace("-", " ").split()
@@ -221,10 +214,6 @@ class Bank:
         row = {"name": info.name, "description": info.description, "created_at": made}
         return files | {RECORD: (_record_text(row, info.repository), None)}
 
-    def create(self, info: BankInfo, moment: datetime) -> None:
-        """Make the bank, unless somebody else just did. Raises StorageError and the like."""
-        self.files.put(lambda: {} if self.exists() else self.first_files(info, moment), "create")
-
     def belongs_to(self, repository: Repository) -> bool | None:
         """Whether the record names this repository by path or origin; None when it names none."""
         repo = self.record().get("repo")
@@ -263,18 +252,6 @@ def _record_text(row: dict[str, Any], repository: Repository | None) -> str:
     return json.dumps({**row, "repo": repo}, ensure_ascii=False, indent=2) + "\n"
 
 
-def all_banks(memory: Memory, kind: str) -> list[Bank]:
-    """Every bank of a kind. Raises StorageError."""
-    from commonplace.engine.plain_files import Files
-
-    try:
-        found = Files(memory, PROJECT).entries(FOLDERS[kind])
-    except NotFound:
-        return []
-    ids = [name for name, place in found if place.kind == "folder" and not place.link and is_bank_id(name)]
-    return [bank for id in ids if (bank := Bank(memory, kind, id)).exists()]
-
-
 def token_count(texts: Iterable[str]) -> int:
     """About how many tokens some texts have: four characters each, a CJK character by itself."""
     length = wide = 0
@@ -311,18 +288,15 @@ def find_repository(path: str) -> Repository | None:
         branch = branch if branch != ".invalid" else None  # the branch is kept elsewhere
     elif _HASH.fullmatch(head):
         commit = head[:7]
-    return Repository(_one_line(name) or "root", _one_line(root), _origin(common), branch or None, commit)
-
-
-def _origin(git_folder: str) -> str | None:
-    inside = False
-    for line in _text(os.path.join(git_folder, "config")).splitlines():
+    origin, inside = None, False
+    for line in _text(os.path.join(common, "config")).splitlines():
         if section := _SECTION.match(line):
             inside = section[1].lower() == "remote" and section[2] == "origin"
             line = line[section.end() :]
         if inside and (url := _URL.match(line)) and url[1].strip():
-            return _CREDENTIALS.sub("", _one_line(url[1].strip()))
-    return None
+            origin = _CREDENTIALS.sub("", _one_line(url[1].strip()))
+            break
+    return Repository(_one_line(name) or "root", _one_line(root), origin, branch or None, commit)
 
 
 def _text(path: str) -> str:

@@ -48,37 +48,52 @@ class Placement:
     method: str = BY_RULES
 
     def apply(self, text: str) -> str:
-        """The new text of the file that has `text` now."""
+        """The new text of the file that has `text` now. What is inserted goes to the end of the own text of the section
+        `position`, a heading with or without its `#`s, which ends before the next heading of any level. The first
+        heading of exactly this text counts, else the first that differs only in case. A missing section is added at
+        the end."""
         if self.operation == "replace":
             return self.content
-        if self.operation == "insert":
-            return insert_in_section(text, self.position, self.content)
-        return append_block(text, self.content)
+        if self.operation == "append":
+            return append_block(text, self.content)
+        newline, block = breaks(text or self.content, self.content)
+        if blank := _BLANK_START.match(block):
+            block = block[blank.end() :]
+        block = _without_blank_end(block)
+        level, name = parse_position(self.position)
+        fitting, headings = [], scan(text, split(text).body_at)[2]
+        for each in headings:
+            if level in (0, each.level) and each.text.strip().casefold() == name.casefold():
+                fitting.append(each)
+        found = next((each for each in fitting if each.text.strip() == name), fitting[0] if fitting else None)
+        if found is None:
+            return append_block(text, f"{'#' * (level or 2)} {name}{2 * newline}{block}")
+        end = next((each.line for each in headings if each.line > found.line), None)
+        rest = "" if end is None else text.split("\n", end - 1)[-1]
+        before = _without_blank_end(text.removesuffix(rest))
+        return before + 2 * newline + block + newline + (newline + rest if rest else "")
 
 
 def place_by_rules(kind: str, content: str) -> Placement:
-    """Where the table of patterns puts `content` in a bank of this kind."""
-    category, confidence = categorise(content)
-    targets = bank_data("categories")["targets"][kind]
-    target = targets.get(category, targets[DEFAULT])
-    return Placement(target, content, category=category, confidence=confidence)
-
-
-def categorise(text: str) -> tuple[str, float]:
-    """(category, confidence): a category's name in the title, a pattern there, most hits in the whole text. A name
-    gives way to another category of which the title has several patterns: `status code` is no code."""
-    title = next((line.strip() for line in text.splitlines() if line.strip()), "").lstrip("#").strip()
+    """Where the table of patterns puts `content` in a bank of this kind: a category's name in the title, a pattern
+    there, most hits in the whole text. A name gives way to another category of which the title has several patterns:
+    `status code` is no code."""
+    title = next((line.strip() for line in content.splitlines() if line.strip()), "").lstrip("#").strip()
     hits = _hits(title)
     named = next((name for name in hits if _compiled(rf"\b{name}\b").search(title)), None)
     most = max(hits, key=hits.__getitem__)
     if named is not None:
         own = max(hits[named], 1)
-        return (named, 1.0) if hits[most] <= own else (most, round(hits[most] / (own + hits[most]), 2))
-    if first := next((name for name in hits if hits[name]), None):
-        return first, 0.9
-    counts = _hits(text)
-    best, total = max(counts, key=counts.__getitem__), sum(counts.values())
-    return (best, round(counts[best] / total, 2)) if total else (DEFAULT, 0.0)
+        category, confidence = (named, 1.0) if hits[most] <= own else (most, hits[most] / (own + hits[most]))
+    elif first := next((name for name in hits if hits[name]), None):
+        category, confidence = first, 0.9
+    else:
+        counts = _hits(content)
+        best, total = max(counts, key=counts.__getitem__), sum(counts.values())
+        category, confidence = (best, counts[best] / total) if total else (DEFAULT, 0.0)
+    targets = bank_data("categories")["targets"][kind]
+    target = targets.get(category, targets[DEFAULT])
+    return Placement(target, content, category=category, confidence=round(confidence, 2))
 
 
 def _hits(text: str) -> dict[str, int]:
@@ -173,28 +188,6 @@ def append_block(text: str, block: str) -> str:
     newline, block = breaks(text or block, block)
     before = text.rstrip("\r\n")
     return (before + 2 * newline if before else "") + block.rstrip("\r\n") + newline
-
-
-def insert_in_section(text: str, position: str, block: str) -> str:
-    """`text` with `block` at the end of the own text of the section `position`, a heading with or without its `#`s. A
-    section's own text ends before the next heading of any level. The first heading of exactly this text counts, else
-    the first that differs only in case. A missing section is added at the end."""
-    newline, block = breaks(text or block, block)
-    if blank := _BLANK_START.match(block):
-        block = block[blank.end() :]
-    block = _without_blank_end(block)
-    level, name = parse_position(position)
-    headings = scan(text, split(text).body_at)[2]
-    fitting = [
-        each for each in headings if level in (0, each.level) and each.text.strip().casefold() == name.casefold()
-    ]
-    found = next((each for each in fitting if each.text.strip() == name), fitting[0] if fitting else None)
-    if found is None:
-        return append_block(text, f"{'#' * (level or 2)} {name}{2 * newline}{block}")
-    end = next((each.line for each in headings if each.line > found.line), None)
-    rest = "" if end is None else text.split("\n", end - 1)[-1]
-    before = _without_blank_end(text.removesuffix(rest))
-    return before + 2 * newline + block + newline + (newline + rest if rest else "")
 
 
 def parse_position(position: str) -> tuple[int, str]:

@@ -42,9 +42,6 @@ def toolset(
 
         return whole_graph(graph_of(memory))
 
-    def version(memory: Memory) -> Any:
-        return graph_of(memory).version()
-
     def run(name: str, reads: bool, memory: Memory, arguments: Arguments) -> Reply:
         from commonplace.faces.graph.entity_tools import TOOLS, Form
 
@@ -72,7 +69,9 @@ def toolset(
         tools.append(Tool(*shown, partial(run, name, reads), title, hints, output, contract="graph", refuse=_refuse))
     shown_at = [(THOUGHTBOX, "Knowledge Graph"), (SERVER_MEMORY, "knowledge-graph")]
     resources = [
-        Resource(uri, name, "Knowledge Graph", DESCRIPTION, "application/json", read, version)
+        Resource(
+            uri, name, "Knowledge Graph", DESCRIPTION, "application/json", read, lambda each: graph_of(each).version()
+        )
         for uri, name in (shown_at[1:] if like == "server-memory" else shown_at)
     ]
     return Toolset("graph", tools, "" if like else text_file("recalled.md"), resources=resources)

@@ -65,25 +65,6 @@ class Form:
         return len(text) + 2 if self.indent is None else len(text) + 2 + 2 * self.indent * (text.count("\n") + 1)
 
 
-@dataclass(frozen=True, slots=True)
-class Paging:
-    """What the caller wants to see of the answer; see the table of contract 002, 4."""
-
-    limit: int | None = None
-    offset: int = 0
-    cursor: str | None = None
-    first_observation: int = 0
-    observations: int | None = None
-    ranked: bool = False
-
-    @classmethod
-    def of(cls, arguments: Arguments) -> Paging:
-        """From a tool's arguments."""
-        get, ranked = arguments.get, arguments.get("ranked", False)
-        window = get("observationOffset", 0), get("observationLimit")
-        return cls(get("limit", 20 if ranked else None), get("offset", 0), get("cursor"), *window, ranked)
-
-
 def relations_data(relations: Iterable[GraphRelation]) -> list[Data]:
     """Relations as replies hold them."""
     return [{"from": source, "to": target, "relationType": type} for source, target, type, _ in relations]
@@ -129,46 +110,47 @@ class _Cursor(NamedTuple):
 
 
 class GraphReply:
-    """All entities and relations of one answer, in the order of the sequence. Raises InvalidInput for a cursor
-    that is none."""
+    """All entities and relations of one answer, in the order of the sequence; `arguments` say what the caller wants to
+    see of it (contract 002, 4). Raises InvalidInput for a cursor that is none."""
 
     def __init__(
-        self, graph: Graph, keys: Sequence[EntityKey], relations: Sequence[GraphRelation], paging: Paging, form: Form
-    ):
-        self._graph, self._keys, self._paging, self._form = graph, list(keys), paging, form
-        self._relations = relations
-        self._cursor = _Cursor.read(paging.cursor) if paging.cursor is not None else None
+        self, graph: Graph, keys: Sequence[EntityKey], relations: Sequence[GraphRelation], arguments: Arguments,
+        form: Form,
+    ):  # fmt: skip
+        self._graph, self._keys, self._relations, self._form = graph, list(keys), relations, form
+        self._ranked: bool = arguments.get("ranked", False)
+        self._limit: int | None = arguments.get("limit", 20 if self._ranked else None)
+        self._offset: int = arguments.get("offset", 0)
+        self._first_observation: int = arguments.get("observationOffset", 0)
+        self._observations: int | None = arguments.get("observationLimit")
+        self._cursor = _Cursor.read(arguments["cursor"]) if arguments.get("cursor") is not None else None
         if self._cursor is not None and self._cursor.seen is not None:  # the ranking may have changed since
             places = {digest: at for at, digest in enumerate(self._cursor.seen)}
             self._keys.sort(key=lambda key: places.get(_digest(key), len(places)))
 
     def data(self) -> tuple[Data, str]:
         """The reply's data, and its text."""
-        asked = self._paging
-        is_plain = asked.limit is None and not asked.offset and asked.cursor is None and not asked.ranked
-        if is_plain and (data := self._whole()) is not None:  # a small answer comes as it is, without totals
-            text = self._form.text(data)
-            if not self._form.most or len(text) <= self._form.most:
-                return data, text
+        most = self._form.most or math.inf
+        is_plain = self._limit is None and not self._offset and self._cursor is None and not self._ranked
+        if is_plain and _LEAST_ITEM * (len(self._keys) + len(self._relations)) <= most:
+            entities, used = list[Data](), 0
+            for part in self._entities(0):
+                if used > most:  # it is found not to fit before all is read
+                    break
+                entities += part
+                if len(part) == _BATCH:
+                    used += sum(len(text) for entity in part for text in entity["observations"])
+            else:
+                data: Data = {"entities": entities, "relations": relations_data(self._relations)}
+                if len(text := self._form.text(data)) <= most:
+                    return data, text  # a small answer comes as it is, without totals
         totals = {"totalEntities": len(self._keys), "totalRelations": len(self._relations)}
-        data = {"entities": [], "relations": [], **totals} if self._paging.limit == 0 else self._page(totals)
+        data = {"entities": [], "relations": [], **totals} if self._limit == 0 else self._page(totals)
         return data, self._form.text(data)
-
-    def _whole(self) -> Data | None:
-        """Everything; None if it is found not to fit into one reply."""
-        most, entities, used = self._form.most or math.inf, list[Data](), 0
-        if _LEAST_ITEM * (len(self._keys) + len(self._relations)) > most:
-            return None
-        for part in self._entities(0):
-            if used > most:
-                return None
-            entities += part
-            used += sum(len(text) for entity in part for text in entity["observations"]) if len(part) == _BATCH else 0
-        return {"entities": entities, "relations": relations_data(self._relations)}
 
     def _entities(self, start: int) -> Iterator[list[Data]]:
         """The entities from `start` on with the observations asked for, in batches."""
-        first, count = self._paging.first_observation, self._paging.observations
+        first, count = self._first_observation, self._observations
         end = None if count is None else first + count
         for at in range(start, len(self._keys), _BATCH):
             part, batch = self._keys[at : at + _BATCH], list[Data]()
@@ -185,7 +167,7 @@ class GraphReply:
     def _page(self, totals: Data) -> Data:
         """As many items from the cursor on as fit, and the cursor of the next page if there is more."""
         room = self._form.most - _FRAME if self._form.most else math.inf
-        limit = math.inf if self._paging.limit is None else self._paging.limit
+        limit = math.inf if self._limit is None else self._limit
         entities: list[Data] = []
         relations: list[GraphRelation] = []
         last: _Item | None = None
@@ -201,47 +183,56 @@ class GraphReply:
                 relations.append(item.relation)
             elif size + cursor_size <= room:
                 entities.append(item.data)
-            else:
-                entities.append(self._first_observations(item.data, room - cursor_size))
+            else:  # too large for a page: it has the first observations that fit, at least one
+                texts = item.data["observations"]
+                count = item.data.get("observationCount", len(texts))
+                short = {**item.data, "observations": [], "observationCount": count}
+                left = room - cursor_size - self._form.size(short)
+                for each in texts:
+                    left -= self._form.size(each) + 2 * (self._form.indent or 0)
+                    if left < 0 and short["observations"]:
+                        break
+                    short["observations"].append(each)
+                entities.append(short if len(short["observations"]) < count else item.data)
                 size = self._form.size(entities[-1])
             room -= size
             last = item
         relations.sort(key=lambda each: each.order)
         return {"entities": entities, "relations": relations_data(relations), **totals, **more}
 
-    def _first_observations(self, entity: Data, room: float) -> Data:
-        """An entity too large for a page, with the first observations that fit, at least one."""
-        texts = entity["observations"]
-        short = {**entity, "observations": [], "observationCount": entity.get("observationCount", len(texts))}
-        room -= self._form.size(short)
-        for each in texts:
-            room -= self._form.size(each) + 2 * (self._form.indent or 0)
-            if room < 0 and short["observations"]:
-                break
-            short["observations"].append(each)
-        return short if len(short["observations"]) < short["observationCount"] else entity
-
     def _cursor_size(self, item: _Item, room: float) -> int:
         """As many characters as the cursor after `item` takes; where more than these surely fit into `room`, more."""
-        if self._paging.ranked:
+        if self._ranked:
             return 20 * (item.number + 2) + 400
-        size = _CURSOR_PER_CHARACTER * len(repr((self._order(item), item.position)))
+        order = self._keys[item.number].order if self._keys else ()
+        size = _CURSOR_PER_CHARACTER * len(repr(([*order], item.position)))
         return size if size <= room else len(self._cursor_after(item))
 
-    def _order(self, item: _Item) -> Position:
-        return list(self._keys[item.number].order) if self._keys else []
-
     def _cursor_after(self, item: _Item) -> str:
-        if self._paging.ranked:
-            seen = [_digest(each) for each in self._keys[: item.number + 1]]
-            return _Cursor(None, item.position, item.in_rest, seen).text()
-        return _Cursor(self._order(item), item.position, item.in_rest).text()
+        order: Position | None = list(self._keys[item.number].order) if self._keys else []
+        seen = None
+        if self._ranked:
+            order, seen = None, [_digest(each) for each in self._keys[: item.number + 1]]
+        return _Cursor(order, item.position, item.in_rest, seen).text()
 
     def _sequence(self) -> Iterator[_Item]:
-        """What comes from the cursor or the offset on."""
-        begin, resumes = self._begin()
-        in_rest = resumes and self._cursor is not None and self._cursor.in_rest
-        position = self._cursor.position if self._cursor is not None and resumes else None
+        """What comes from the cursor or the offset on. `resumes`: it goes on right after the cursor's item, which it
+        does not if the entity of that is gone, and its relations with it."""
+        cursor, begin, resumes = self._cursor, self._offset, False
+        if cursor is not None and cursor.seen is not None:
+            seen = set(cursor.seen)
+            begin = sum(_digest(key) in seen for key in self._keys)
+            resumes = bool(begin) and _digest(self._keys[begin - 1]) == cursor.seen[-1]
+        elif cursor is not None:
+            order = tuple(cursor.order or ())
+            try:
+                begin = sum(key.order <= order for key in self._keys)
+            except TypeError:
+                raise InvalidInput("Invalid cursor") from None
+            resumes = bool(begin) and self._keys[begin - 1].order == order
+        in_rest = cursor is not None and cursor.in_rest
+        resumes = resumes or in_rest
+        position = cursor.position if cursor is not None and resumes else None
         if in_rest:
             del self._keys[begin:]  # what was created since is no part of this answer
         first: dict[str, int] = {}
@@ -258,25 +249,6 @@ class GraphReply:
                 yield _Item(number, entity)
                 yield from _items(groups, number, rest)
         yield from _items(groups, rest, rest, position if in_rest else None)
-
-    def _begin(self) -> tuple[int, bool]:
-        """The number of the next entity, and whether the sequence goes on right after the cursor's item: not if
-        its entity is gone, and its relations with it."""
-        cursor = self._cursor
-        if cursor is None:
-            return self._paging.offset, False
-        if cursor.seen is not None:
-            seen = set(cursor.seen)
-            begin = sum(_digest(key) in seen for key in self._keys)
-            is_there = bool(begin) and _digest(self._keys[begin - 1]) == cursor.seen[-1]
-        else:
-            order = tuple(cursor.order or ())
-            try:
-                begin = sum(key.order <= order for key in self._keys)
-            except TypeError:
-                raise InvalidInput("Invalid cursor") from None
-            is_there = bool(begin) and self._keys[begin - 1].order == order
-        return begin, is_there or cursor.in_rest
 
 
 def _items(
@@ -402,10 +374,19 @@ def _search_nodes(graph: Graph, arguments: Arguments, form: Form) -> Reply:
 
 
 def _open_nodes(graph: Graph, arguments: Arguments, form: Form) -> Reply:
-    """The entities of these names; with `depth` also those their relations lead to."""
+    """The entities of these names; with `depth` also those within so many relations, nearest first, and the relations
+    among all of them."""
     wanted, direction, types = arguments["names"], arguments.get("direction", "both"), arguments.get("relationTypes")
     if depth := arguments.get("depth", 0):
-        keys, relations = _walk(graph, wanted, depth, direction, types)
+        distance = dict.fromkeys(wanted, 0)
+        frontier = set(distance)
+        for level in range(1, depth + 1):
+            found = {end for each in graph.relations(frontier) for end in _reached(each, frontier, direction, types)}
+            frontier = found - distance.keys()
+            distance |= dict.fromkeys(frontier, level)
+        keys = [key._replace(order=(distance[key.name], *key.order)) for key in graph.named(distance)]
+        keys.sort(key=lambda key: key.order)
+        relations = [each for each in graph.relations(set(distance)) if {each.source, each.target} <= distance.keys()]
         return _reply(graph, keys, relations, arguments, form)
     keys = graph.named(wanted)
     names = {key.name for key in keys}
@@ -422,32 +403,16 @@ def _reached(relation: GraphRelation, names: set[str], direction: str, types: li
     return ends + ([relation.source] if direction != "out" and relation.target in names else [])
 
 
-def _walk(
-    graph: Graph, names: list[str], depth: int, direction: str, types: list[str] | None
-) -> tuple[list[EntityKey], list[GraphRelation]]:
-    """The entities within `depth` relations, nearest first, and the relations among all names reached."""
-    reached = dict.fromkeys(names, 0)
-    frontier = set(reached)
-    for level in range(1, depth + 1):
-        found = {end for each in graph.relations(frontier) for end in _reached(each, frontier, direction, types)}
-        frontier = found - reached.keys()
-        reached |= dict.fromkeys(frontier, level)
-    keys = [key._replace(order=(reached[key.name], *key.order)) for key in graph.named(reached)]
-    keys.sort(key=lambda key: key.order)
-    among = [each for each in graph.relations(set(reached)) if each.source in reached and each.target in reached]
-    return keys, among
-
-
 def _reply(graph: Graph, keys: list[EntityKey], relations: list[GraphRelation], arguments: Arguments, form: Form,
            hint: str = "") -> Reply:  # fmt: skip
-    data, text = GraphReply(graph, keys, relations, Paging.of(arguments), form).data()
+    data, text = GraphReply(graph, keys, relations, arguments, form).data()
     warnings = graph.warnings()
     return Reply(text, data, meta={WARNINGS: warnings} if warnings else None, hint=hint)
 
 
 def whole_graph(graph: Graph) -> str:
     """The graph as its resources show it: all of it, indented (contract 002, 7)."""
-    return graph.at_once(lambda: GraphReply(graph, graph.keys(), graph.relations(), Paging(), Form(2, 0)).data()[1])
+    return graph.at_once(lambda: GraphReply(graph, graph.keys(), graph.relations(), {}, Form(2, 0)).data()[1])
 
 
 TOOLS: dict[str, Callable[[Graph, Arguments, Form], Reply]] = {

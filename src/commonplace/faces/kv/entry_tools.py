@@ -84,7 +84,22 @@ def _recall(entries: Entries, arguments: Arguments, form: str) -> str:
     fields: dict[str, Any] = {"key": key, "namespace": namespace, "value": entry.value}
     fields |= {"created_at": seconds(entry.created), "accessed_at": seconds(entry.accessed)}
     fields |= {"expires_at": entry.expires and milliseconds(entry.expires), "access_count": entry.access_count}
-    return _value_reply(fields, offset, form)
+    size = len(entry.value)
+    rest = size - offset
+
+    def text(shown: int) -> str:
+        """The reply with so many characters of the value from `offset` on, and how to go on."""
+        if shown == size:
+            return _worded(fields, form)
+        end, is_cut = offset + shown, shown < rest
+        mark = _MARK.format(LIMIT) if is_cut and form != "json" else ""
+        paging = {"truncated": is_cut, "value_length": size, "offset": offset}
+        part = {**fields, "value": entry.value[offset:end] + mark, **paging, "next_offset": end if is_cut else None}
+        return _worded(part, form)
+
+    if rest <= LIMIT and len(whole := text(rest)) <= LIMIT:
+        return whole
+    return _longest(min(rest - 1, LIMIT), text)
 
 
 def _forget(entries: Entries, arguments: Arguments, form: str) -> str:
@@ -214,25 +229,6 @@ def _cut(value: Any, most: int) -> Any:
     if not isinstance(value, str) or len(value) <= most:
         return value
     return value[: most - _MARK_ROOM] + _MARK.format(most)
-
-
-def _value_reply(fields: Fields, offset: int, form: str) -> str:
-    """The reply to a recall: the value from `offset` on, as much of it as fits, and how to go on."""
-    value: str = fields["value"]
-    rest = len(value) - offset
-
-    def text(size: int) -> str:
-        if size == len(value):
-            return _worded(fields, form)
-        end, is_cut = offset + size, size < rest
-        mark = _MARK.format(LIMIT) if is_cut and form != "json" else ""
-        paging = {"truncated": is_cut, "value_length": len(value), "offset": offset}
-        shown = {**fields, "value": value[offset:end] + mark, **paging, "next_offset": end if is_cut else None}
-        return _worded(shown, form)
-
-    if rest <= LIMIT and len(whole := text(rest)) <= LIMIT:
-        return whole
-    return _longest(min(rest - 1, LIMIT), text)
 
 
 def _list_reply(fields: Fields, name: str, items: Sequence[Fields], offset: int, form: str) -> str:

@@ -21,7 +21,7 @@ from commonplace.faces.notes import drop_in_shell as shell
 from commonplace.faces.notes import drop_in_views as views
 from commonplace.faces.notes.drop_in_replies import Vault, bounded, either, is_json, json_reply, paged, text_reply
 from commonplace.faces.notes.read_tools import has_folder
-from commonplace.faces.notes.replies import project_id
+from commonplace.faces.notes.replies import plural, project_id
 from commonplace.faces.reply import Reply, error_reply
 from commonplace.faces.texts import text_file
 from commonplace.faces.tool import Tool
@@ -86,7 +86,8 @@ def write_note(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Rep
     args["overwrite"] = vault.write_note_overwrite_default if overwrite is None else overwrite
     if args.get("expected_checksum") and not args["overwrite"]:
         raise InvalidInput("expected_checksum requires overwrite=True: it is the revision that is replaced.")
-    args["note_type"] = _note_type(args.get("note_type") or "note")
+    kind = args.get("note_type") or "note"
+    args["note_type"] = slug(kind).replace("-", "_") or kind  # as there: `Decision Log` is `decision_log`
     folder = (args.get("directory") or "").strip()
     folder = folder.strip("/") if folder == "/" or folder.endswith("/") else folder
     args["directory"] = folder = _as_there(memory, args["project"], folder)
@@ -109,7 +110,8 @@ def write_note(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Rep
     except NotFound:
         is_new = True
     if args["overwrite"] and holder and holder.path.lower() != file.lower() and (is_new or own):
-        return replies.elsewhere(args, holder)
+        data = replies.identity(holder) | {"checksum": None}
+        return replies.refused(args, "write.elsewhere", data, path=holder.path, permalink=holder.permalink)
     if is_new and holder:
         numbered = (f"{wanted}-{number}" for number in count(1))
         wanted = next(each for each in numbered if _holder(memory, args["project"], each) is None)
@@ -143,11 +145,6 @@ def _as_there(memory: Memory, project: str, path: str) -> str:
     return "/".join(folders)
 
 
-def _note_type(text: str) -> str:
-    """A note type as that program writes it: `Decision Log` is `decision_log`."""
-    return slug(text).replace("-", "_") or text
-
-
 def _for(tool: Tool, args: Arguments, *more: str) -> Arguments:
     known = {*tool.schema["properties"], *more, "supersedes", "valid_from", "valid_until"}
     return {key: value for key, value in args.items() if key in known and value is not None}
@@ -169,12 +166,12 @@ def edit_note(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Repl
     if "type" in metadata:
         if not str(metadata["type"]).strip():
             raise InvalidInput("metadata.type must not be blank: it is the note's type.")
-        metadata["type"] = _note_type(str(metadata["type"]))
+        metadata["type"] = slug(str(metadata["type"])).replace("-", "_") or str(metadata["type"])
     if args.get("expected_checksum"):  # a note that is not there has no such revision
         try:
             memory.find(args["identifier"], args["project"])
         except NotFound as error:
-            return replies.edited(args, memory, vault, error_reply(error))
+            return replies.written(args, memory, vault, error_reply(error))
     if args.get("replace_subsections") is False and args["operation"] == "replace_section":
         args["content"] += _subsections(memory, args)
     args["metadata"] = metadata
@@ -183,7 +180,7 @@ def edit_note(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Repl
     if not reply.is_error and args.get("metadata") and reply.data:
         place = (reply.data["project"], reply.data["file_path"])
         reply.data["checksum"] = memory.edit(place, SetKeys(args["metadata"])).note.checksum
-    return replies.edited(args, memory, vault, reply)
+    return replies.written(args, memory, vault, reply)
 
 
 def _subsections(memory: Memory, args: Arguments) -> str:
@@ -217,7 +214,22 @@ def read_note(vault: Vault, memory: Memory, args: Arguments) -> Reply:
         data = replies.identity(note) | {"checksum": note.checksum, "updated_at": info.changed}
         return either(args, data, "\n".join(["# Note metadata", *(f"{k}: {v}" for k, v in data.items())]))
     if is_ranged:
-        return reading.line_range(args, note)
+        rows, first = note.text.split("\n"), args.get("start_line") or 1
+        rows = rows[:-1] if rows[-1] == "" else rows
+        last = min(args.get("end_line") or len(rows), len(rows))
+        wanted, more = rows[first - 1 : last], last < len(rows)
+        data = replies.identity(note) | {
+            "content": "\n".join(wanted),
+            "frontmatter": note.header,
+            "start_line": first,
+            "end_line": last,
+            "total_lines": len(rows),
+            "has_more": more,
+            "next_start_line": last + 1 if more else None,
+            "next_end_line": min(len(rows), last + last - first + 1) if more else None,
+        }
+        text = "\n".join(f"{number}: {row}" for number, row in enumerate(wanted, first))
+        return either(args, data, text or f"[no line {first}: the note has {plural(len(rows), 'line')}]")
     content = note.text if args.get("include_frontmatter") else note.text[note.body_at :].lstrip("\n")
     data = replies.identity(note) | {"content": content, "frontmatter": note.header}
     return either(args, data | {"checksum": note.checksum}, note.text)
@@ -229,8 +241,13 @@ def move_note(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Repl
     if not path.startswith("/"):
         path = _as_there(memory, args["project"], path)
     is_folder = bool(args.get("is_directory"))
-    if (case := replies.bad_destination(path, folder, is_folder)) is not None:
-        return replies.not_moved(args, case, path=path or folder)
+    target = (path or folder).replace("\\", "/")
+    if bool(path) == bool(folder):
+        return replies.not_moved(args, "both" if path else "neither")
+    if folder and is_folder:
+        return replies.not_moved(args, "folder_to_folder")
+    if target.startswith(("/", "~")) or ".." in target.split("/") or target[1:3] == ":/":
+        return replies.not_moved(args, "outside", path=path or folder)
     shown = vault.shown(args["project"])
     first = (folder or path).strip("/").partition("/")[0]
     other = vault.known(memory, first) if "/" in path or folder else None

@@ -16,11 +16,10 @@ from commonplace.errors import InvalidInput, NotFound, OutsideError
 from commonplace.faces.arguments import Arguments
 from commonplace.faces.notes.drop_in_replies import bounded, either, identity, is_json, json_reply, paged, text_reply
 from commonplace.faces.notes.read_tools import search_query
-from commonplace.faces.notes.replies import body_of, day, plural, short
+from commonplace.faces.notes.replies import body_of, day, short
 from commonplace.faces.reply import Reply
 from commonplace.index.rows import Hit, Hits, NoteInfo
 from commonplace.note.links import slug
-from commonplace.note.model import Note
 from commonplace.query import Query
 
 if TYPE_CHECKING:
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
 _KINDS = {"entity", "observation", "relation"}
 _MARK = re.compile(r"(?:^|\s)@(\w+)(?::(\S+)|([\[(][^\[\]()]*[\])]))")
 _RANGE = re.compile(r"([\[(])\s*([^,]*?)\s*,\s*([^,]*?)\s*([\])])")
+_DAY = timedelta(days=1)
 Span = tuple[datetime, bool, datetime, bool]
 """From when, whether that moment belongs to it, until when, whether that does."""
 _BATCH, MOST_READ = 200, 4_000  # notes read at a time, and at most, for a page of their observations and relations
@@ -57,26 +57,6 @@ def missing_note(args: Arguments, memory: Memory, shown: str) -> Reply:
     rows.append(f'Read one with `read_note(identifier="<permalink>", project="{shown}")`, or search further.\n')
     text = f'{head}No exact match for "{name}" in {shown}. Related notes:\n\n' + "\n".join(rows)
     return either(args, data | {"related_results": [identity(hit.note) for hit in hits]}, text)
-
-
-def line_range(args: Arguments, note: Note) -> Reply:
-    """Numbered lines `start_line` to `end_line`."""
-    rows, first = note.text.split("\n"), args.get("start_line") or 1
-    rows = rows[:-1] if rows[-1] == "" else rows
-    last = min(args.get("end_line") or len(rows), len(rows))
-    wanted, more = rows[first - 1 : last], last < len(rows)
-    data = identity(note) | {
-        "content": "\n".join(wanted),
-        "frontmatter": note.header,
-        "start_line": first,
-        "end_line": last,
-        "total_lines": len(rows),
-        "has_more": more,
-        "next_start_line": last + 1 if more else None,
-        "next_end_line": min(len(rows), last + last - first + 1) if more else None,
-    }
-    text = "\n".join(f"{number}: {row}" for number, row in enumerate(wanted, first))
-    return either(args, data, text or f"[no line {first}: the note has {plural(len(rows), 'line')}]")
 
 
 def node(kind: str, path: str, title: str | None, permalink: str | None, changed: str | None) -> dict[str, Any]:
@@ -324,11 +304,6 @@ def _entity(info: NoteInfo) -> dict[str, Any]:
     return row | {"updated_at": info.changed}
 
 
-def recent_row(info: NoteInfo) -> dict[str, Any]:
-    """A note of recent_activity's JSON."""
-    return {"type": "entity", **identity(info), "created_at": info.created}
-
-
 def _at_least_a_day(frame: str) -> str:
     """That program takes `0d` for today, and looks a day back at least."""
     return "1d" if frame.strip().lower() in ("0d", "0 days") else frame
@@ -344,7 +319,9 @@ def recent(vault: Vault, memory: Memory, args: Arguments) -> Reply:
         raise InvalidInput(f"Invalid type: {', '.join(unknown)}. Valid types: entity, observation, relation.")
     since, offset = _at_least_a_day(frame), (page - 1) * size
     infos, total, _ = memory.recent(since, projects=(args["project"],), limit=size, offset=offset)
-    rows: list[dict[str, Any]] = [recent_row(each) for each in infos] if "entity" in wanted else []
+    rows: list[dict[str, Any]] = []
+    if "entity" in wanted:
+        rows += [{"type": "entity", **identity(each), "created_at": each.created} for each in infos]
     facts: list[str] = []
     for info in infos:
         said = {"observation": [one.content for one in memory.observations(info)] if "observation" in wanted else []}
@@ -407,11 +384,25 @@ class Times:
             except InvalidInput:
                 continue
             wanted = self.span or span
-            begin, end = max(wanted[:2], span[:2]), min(wanted[2:], span[2:])
-            is_met = begin[0] < end[0] or (begin[0] == end[0] and begin[1] and end[1])
-            if self.kind in (None, kind) and (self.span is None or is_met):
-                during = _shown_span(span, between or since)
-                found.append({"kind": kind, "valid_during": during, "source_text": mark[0].strip()})
+            first, last = max(wanted[:2], span[:2]), min(wanted[2:], span[2:])
+            is_met = first[0] < last[0] or (first[0] == last[0] and first[1] and last[1])
+            if self.kind not in (None, kind) or not (self.span is None or is_met):
+                continue
+            # In that program's form: days half-open, moments in UTC to the microsecond; no key for an open end.
+            (begin, holds_begin), (end, holds_end) = span[:2], span[2:]
+            is_instant = re.search(r"\d[Tt ]\d", between or since) is not None
+            if not is_instant:
+                begin, holds_begin = (begin if holds_begin or begin == datetime.min else begin + _DAY), True
+                end, holds_end = (end + _DAY, False) if holds_end and end != datetime.max else (end, False)
+            form = "%Y-%m-%dT%H:%M:%S.%fZ" if is_instant else "%Y-%m-%d"
+            lower = begin.strftime(form) if begin != datetime.min else ""
+            upper = end.strftime(form) if end != datetime.max else ""
+            holds_begin, holds_end = holds_begin and bool(lower), holds_end and bool(upper)
+            literal = f"{'[' if holds_begin else '('}{lower},{upper}{']' if holds_end else ')'}"
+            during: dict[str, Any] = {"axis": "instant" if is_instant else "date", "literal": literal}
+            during |= {name: value for name, value in (("lower", lower), ("upper", upper)) if value}
+            during |= {"lower_inclusive": holds_begin, "upper_inclusive": holds_end, "is_empty": False}
+            found.append({"kind": kind, "valid_during": during, "source_text": mark[0].strip()})
         return found
 
 
@@ -429,21 +420,3 @@ def _span(text: str) -> Span:
         raise InvalidInput(f"{text} is no range of dates. Use e.g. [2026-06-01,2026-08-01).")
     begin, end = match[2] and _moment(match[2]), match[3] and _moment(match[3])
     return begin or datetime.min, match[1] == "[", end or datetime.max, match[4] == "]" or not end
-
-
-def _shown_span(span: Span, written: str) -> dict[str, Any]:
-    """A span in that program's form: days half-open, moments in UTC to the microsecond; no key for an open end."""
-    (begin, holds_begin), (end, holds_end) = span[:2], span[2:]
-    is_instant = re.search(r"\d[Tt ]\d", written) is not None
-    day = timedelta(days=1)
-    if not is_instant:
-        begin, holds_begin = (begin, True) if holds_begin or begin == datetime.min else (begin + day, True)
-        end, holds_end = (end + day, False) if holds_end and end != datetime.max else (end, False)
-    form = "%Y-%m-%dT%H:%M:%S.%fZ" if is_instant else "%Y-%m-%d"
-    lower = begin.strftime(form) if begin != datetime.min else ""
-    upper = end.strftime(form) if end != datetime.max else ""
-    holds_begin, holds_end = holds_begin and bool(lower), holds_end and bool(upper)
-    literal = f"{'[' if holds_begin else '('}{lower},{upper}{']' if holds_end else ')'}"
-    found: dict[str, Any] = {"axis": "instant" if is_instant else "date", "literal": literal}
-    found |= {name: value for name, value in (("lower", lower), ("upper", upper)) if value}
-    return found | {"lower_inclusive": holds_begin, "upper_inclusive": holds_end, "is_empty": False}

@@ -150,8 +150,8 @@ def _refusals() -> dict[str, Any]:
     return tomllib.loads(text_file("basic-memory-refusals.toml"))
 
 
-def _refused(args: Arguments, key: str, data: dict[str, Any], more: dict[str, Any] | None = None,
-             is_error: bool = True, **values: Any) -> Reply:  # fmt: skip
+def refused(args: Arguments, key: str, data: dict[str, Any], more: dict[str, Any] | None = None,
+            is_error: bool = True, **values: Any) -> Reply:  # fmt: skip
     """The refusal `key` of the file: its text, or its other keys as JSON behind `data` and before `more`."""
     kind, _, case = key.partition(".")
     row = {name: text.format(**values) for name, text in _refusals()[kind][case].items()}
@@ -164,41 +164,37 @@ def identity(note: Note | NoteInfo) -> dict[str, Any]:
     return {"title": note.title, "permalink": note.permalink, "file_path": note.path}
 
 
-def _in_project(rows: list[str], project: str, args: Arguments) -> Reply:
-    """The lines with the project written to; one that nobody named is the default."""
-    why = " (no project was given, so this used the default project; pass project to target another)"
-    return text_reply("\n".join(rows) + f"\n\n[Project: '{project}'{why if args.get('by_default') else ''}]")
-
-
-def _facts(memory: Memory, data: dict[str, Any]) -> tuple[list[str], bool]:
-    """The sections on observations and relations of a note just written; whether a relation leads nowhere."""
+def written(args: Arguments, memory: Memory, vault: Vault, reply: Reply) -> Reply:
+    """The reply to write_note, or with an `operation` to edit_note, from our own."""
+    operation, shown, data = args.get("operation"), vault.shown(args["project"]), reply.data or {}
+    if reply.is_error:
+        return (_not_edited if operation else _not_written)(args, memory, shown, reply)
+    is_new, found = data["action"] == "created", {key: data[key] for key in (*_UNNAMED, "checksum")}
+    if is_json(args):
+        edit = {"operation": operation, "fileCreated": is_new}
+        return json_reply(found | (edit if operation else {"action": data["action"], "similar_notes": []}))
+    rows = [f"# {data['action'].capitalize()} note{f' ({operation})' if operation else ''}", f"project: {shown}"]
+    rows += [f"{key}: {found[key]}" for key in ("file_path", "permalink", "checksum")]
+    count = len(args["content"].split("\n"))
+    if operation and is_new:
+        rows += ["fileCreated: true", f"operation: Created note with {count} lines"]
+    elif operation:
+        done = _ADDED if data.get("section_added") else _EDITED[operation]
+        rows.append("operation: " + done.format(count=count, section=args.get("section")))
     note = memory.find_ref((data["project"], data["file_path"]))
     counts = Counter(each.category or "note" for each in memory.observations(note))
-    rows = ["\n## Observations", *(f"- {name}: {count}" for name, count in sorted(counts.items()))] if counts else []
+    rows += ["\n## Observations", *(f"- {name}: {count}" for name, count in sorted(counts.items()))] if counts else []
     edges = memory.outgoing(note)
     unresolved = sum(edge.state != "resolved" for edge in edges)
     rows += ["\n## Relations", f"- Resolved: {len(edges) - unresolved}"] if edges else []
-    return rows + ([f"- Unresolved: {unresolved}"] if unresolved else []), unresolved > 0
-
-
-def written(args: Arguments, memory: Memory, vault: Vault, reply: Reply) -> Reply:
-    """The reply to write_note, from our own."""
-    data = reply.data or {}
-    if reply.is_error:
-        return _not_written(args, memory, vault.shown(args["project"]), reply)
-    found = {key: data[key] for key in ("title", "permalink", "file_path", "checksum")}
-    if is_json(args):
-        return json_reply(found | {"action": data["action"], "similar_notes": []})
-    shown = vault.shown(data["project"])
-    rows = [f"# {data['action'].capitalize()} note", f"project: {shown}"]
-    facts, is_unresolved = _facts(memory, data)
-    rows += [*(f"{key}: {found[key]}" for key in ("file_path", "permalink", "checksum")), *facts]
-    if is_unresolved:
+    rows += [f"- Unresolved: {unresolved}"] if unresolved else []
+    if unresolved and not operation:
         rows.append("\nNote: Unresolved relations point to entities that don't exist yet.")
         rows.append("They are resolved as soon as notes of these names are written.")
-    if tags := [each.strip().lstrip("#") for each in args.get("tags") or () if each.strip()]:
-        rows.append(f"\n## Tags\n- {', '.join(tags)}")
-    return _in_project(rows, shown, args)
+    tags = [each.strip().lstrip("#") for each in args.get("tags") or () if each.strip()]
+    rows += [f"\n## Tags\n- {', '.join(tags)}"] if tags and not operation else []
+    why = " (no project was given, so this used the default project; pass project to target another)"
+    return text_reply("\n".join(rows) + f"\n\n[Project: '{shown}'{why if args.get('by_default') else ''}]")
 
 
 def _not_written(args: Arguments, memory: Memory, shown: str, reply: Reply) -> Reply:
@@ -209,13 +205,13 @@ def _not_written(args: Arguments, memory: Memory, shown: str, reply: Reply) -> R
         known = {"permalink": name, "file_path": name} | _known(memory, name, args["project"])
         name = known["permalink"]
         blank |= {"permalink": name, "file_path": known["file_path"]}
-        return _refused(args, "write.exists", blank, title=title, name=name, shown=shown)
+        return refused(args, "write.exists", blank, title=title, name=name, shown=shown)
     if code == "outside":
-        return _refused(args, "write.outside", blank, folder=args["directory"])
+        return refused(args, "write.outside", blank, folder=args["directory"])
     if code == "conflict":
         now = _between(reply.text, "checksum ", ",")
         blank |= _known(memory, reply.text.partition(" changed since")[0], args["project"])
-        return _refused(args, "write.conflict", blank, {"currentChecksum": now}, title=title, now=now, shown=shown)
+        return refused(args, "write.conflict", blank, {"currentChecksum": now}, title=title, now=now, shown=shown)
     return text_reply(reply.text, True)
 
 
@@ -226,34 +222,8 @@ def _known(memory: Memory, name: str, project: str) -> dict[str, Any]:
         return {}
 
 
-def elsewhere(args: Arguments, moved: NoteInfo) -> Reply:
-    """The refusal to overwrite a note that lies elsewhere by now."""
-    data = identity(moved) | {"checksum": None}
-    return _refused(args, "write.elsewhere", data, path=moved.path, permalink=moved.permalink)
-
-
 def _between(text: str, start: str, end: str) -> str:
     return text.partition(start)[2].partition(end)[0]
-
-
-def edited(args: Arguments, memory: Memory, vault: Vault, reply: Reply) -> Reply:
-    """The reply to edit_note, from our own."""
-    operation, shown, data = args["operation"], vault.shown(args["project"]), reply.data or {}
-    if reply.is_error:
-        return _not_edited(args, memory, shown, reply)
-    is_new = data["action"] == "created"
-    found = {key: data[key] for key in ("title", "permalink", "file_path", "checksum")}
-    if is_json(args):
-        return json_reply(found | {"operation": operation, "fileCreated": is_new})
-    rows = [f"# {'Created' if is_new else 'Edited'} note ({operation})", f"project: {shown}"]
-    rows += [f"{key}: {found[key]}" for key in ("file_path", "permalink", "checksum")]
-    count = len(args["content"].split("\n"))
-    if is_new:
-        rows += ["fileCreated: true", f"operation: Created note with {count} lines"]
-    else:
-        done = _ADDED if data.get("section_added") else _EDITED[operation]
-        rows.append("operation: " + done.format(count=count, section=args.get("section")))
-    return _in_project(rows + _facts(memory, data)[0], shown, args)
 
 
 def _not_edited(args: Arguments, memory: Memory, shown: str, reply: Reply) -> Reply:
@@ -272,29 +242,18 @@ def _not_edited(args: Arguments, memory: Memory, shown: str, reply: Reply) -> Re
     elif case not in _refusals()["edit"] or (case == "section" and "times" not in ours):
         case = "other"
     blank = {**_UNNAMED, "checksum": None, "operation": args["operation"], "fileCreated": False}
-    return _refused(
+    return refused(
         args, f"edit.{case}", blank, more, name=name, ours=ours, shown=shown, route=route, count=count, now=checksum,
         find=args.get("find_text"), expected=args.get("expected_replacements"),
         hint=f'Use `read_note(identifier="{name}", project="{shown}")` to see the current content.',
     )  # fmt: skip
 
 
-def bad_destination(path: str, folder: str, is_folder: bool) -> str | None:
-    """Why a move must not be asked for: a case of `not_moved`; None when it may."""
-    if bool(path) == bool(folder):
-        return "both" if path else "neither"
-    if folder and is_folder:
-        return "folder_to_folder"
-    target = (path or folder).replace("\\", "/")
-    is_outside = target.startswith(("/", "~")) or ".." in target.split("/") or target[1:3] == ":/"
-    return "outside" if is_outside else None
-
-
 def not_moved(args: Arguments, case: str, is_error: bool = False, **values: Any) -> Reply:
     """A move that was refused."""
     blank = {"moved": False, **_UNNAMED, "source": args["identifier"]}
     blank["destination"] = args.get("destination_path") or args.get("destination_folder")
-    return _refused(args, f"move.{case}", blank, is_error=is_error, name=args["identifier"], **values)
+    return refused(args, f"move.{case}", blank, is_error=is_error, name=args["identifier"], **values)
 
 
 def moved(args: Arguments, memory: Memory, shown: str, reply: Reply, info: NoteInfo | None) -> Reply:
@@ -355,7 +314,7 @@ def failed(tool: str, args: Arguments, error: CommonplaceError) -> Reply:
     text = str(error)
     if isinstance(error, errors.OutsideError) and tool == "read_note":
         blank = _UNNAMED | dict.fromkeys(("content", "frontmatter"))
-        return _refused(args, "read.outside", blank, is_error=False, name=error.path)
+        return refused(args, "read.outside", blank, is_error=False, name=error.path)
     if isinstance(error, NotFound) and not isinstance(error, ProjectNotFound) and tool == "move_note":
         return not_moved(args, "not_found", True)
     if isinstance(error, ProjectNotFound):

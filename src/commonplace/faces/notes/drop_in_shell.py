@@ -19,7 +19,7 @@ from commonplace.faces.notes import drop_in_replies as replies
 from commonplace.faces.notes.drop_in_replies import bounded, data_reply, json_reply, paged
 from commonplace.faces.notes.replies import short
 from commonplace.faces.reply import Reply
-from commonplace.index.rows import Hit, NoteInfo
+from commonplace.index.rows import Hit
 from commonplace.note.grammar import scan
 from commonplace.note.links import slug
 from commonplace.note.model import Note
@@ -195,7 +195,8 @@ def _ls(vault: Vault, memory: Memory, args: Arguments) -> Reply:
         {"name": name, "directory_path": f"/{link}", "permalink": link, "type": "directory"}
         for link, name in shown[(page - 1) * size : page * size]
     ]
-    return _nodes(nodes, page, size, len(shown))
+    sums = {"page": page, "page_size": size, "total": len(shown), "has_more": page * size < len(shown)}
+    return data_reply({"nodes": nodes, **sums})
 
 
 def _listed(vault: Vault, memory: Memory, args: Arguments, path: str, depth: int, glob: str | None) -> Reply:
@@ -208,12 +209,9 @@ def _listed(vault: Vault, memory: Memory, args: Arguments, path: str, depth: int
         entries, total = [], 0
     nodes = [_placed(reading.node(each.kind, each.path, each.title, each.permalink, each.changed), prefix)
              for each in entries]  # fmt: skip
-    return _nodes(nodes, page, size, total)
-
-
-def _nodes(nodes: list[dict[str, Any]], page: int, size: int, total: int) -> Reply:
-    sums = {"page": page, "page_size": size, "total": total, "has_more": page * size < total}
-    return data_reply({"nodes": nodes, **sums})
+    return data_reply(
+        {"nodes": nodes, "page": page, "page_size": size, "total": total, "has_more": page * size < total}
+    )
 
 
 def _find(vault: Vault, memory: Memory, args: Arguments) -> Reply:
@@ -238,8 +236,16 @@ def _find(vault: Vault, memory: Memory, args: Arguments) -> Reply:
     wanted = _predicates([str(each) for each in meta])
     page, size = paged(args, 50, _MOST_ROWS)
     project, folder, prefix = _route(vault, memory, args, path)
-    infos = _with_values(memory, project, wanted)
-    infos = [each for each in infos if not folder or each.path.startswith(f"{folder}/")]
+    absent = [key for key, value in wanted.items() if value is None]  # they are missing or null
+    types = wanted.pop("type", None)
+    types = types.get("$in", ()) if isinstance(types, dict) else [types] if types else ()
+    metadata = {key: value for key, value in wanted.items() if value is not None}
+    query = Query(projects=(project,), metadata=metadata, types=tuple(map(str, types)))
+    infos = []
+    for info in memory.list(query, limit=0, order="path")[0]:
+        header = memory.read(info, count=False).header if absent else {}
+        if info.path.startswith(f"{folder}/" if folder else "") and all(_value(header, key) is None for key in absent):
+            infos.append(info)
     rows = []
     for info in infos[(page - 1) * size : page * size]:
         row = _placed(reading.entity_row(memory, Hit(info, "", 0.0, [])), prefix)
@@ -249,19 +255,6 @@ def _find(vault: Vault, memory: Memory, args: Arguments) -> Reply:
             row = {key: row[key] for key in kept} | {"fields": {each: _value(header, each) for each in fields}}
         rows.append(row)
     return _results(rows, len(infos), page, size)
-
-
-def _with_values(memory: Memory, project: str, wanted: dict[str, Any]) -> list[NoteInfo]:
-    """The notes whose frontmatter fits; a key that should be null is missing or null."""
-    absent = [key for key, value in wanted.items() if value is None]
-    types = wanted.pop("type", None)
-    types = types.get("$in", ()) if isinstance(types, dict) else [types] if types else ()
-    metadata = {key: value for key, value in wanted.items() if value is not None}
-    query = Query(projects=(project,), metadata=metadata, types=tuple(map(str, types)))
-    infos = memory.list(query, limit=0, order="path")[0]
-    if not absent:
-        return infos
-    return [each for each in infos if all(_value(memory.read(each, count=False).header, key) is None for key in absent)]
 
 
 def _value(header: dict[str, Any], path: str) -> Any:
@@ -300,7 +293,25 @@ def _predicates(texts: list[str]) -> dict[str, Any]:
         parts = [each.strip().replace("\0", ",") for each in whole.split(",")] if is_list else [given.strip()]
         if not all(parts):
             raise InvalidInput(f"find: predicate '{text}' has an empty list element")
-        values = [_operand(each, text) for each in parts]
+        values = []
+        for part in parts:
+            if part[0] in "=<>":
+                raise InvalidInput(
+                    f"find: unsupported predicate operator in '{text}'; a value that begins with = < or > is quoted"
+                )
+            if re.sub(r"\\.", "", part).count('"') % 2:
+                raise InvalidInput(f"find: predicate '{text}' has an unterminated quoted value")
+            value = _scalar(part)
+            is_number = isinstance(value, int | float) and not isinstance(value, bool)
+            if is_number and not abs(value) <= sys.float_info.max:
+                why = (
+                    "a non-finite number"
+                    if isinstance(value, float)
+                    else "an integer that is not a finite number here:"
+                )
+                named = f"predicate '{short(text)}' has {why} '{short(part)}'"
+                raise InvalidInput(f"find: {named}; quote it to mean the text")
+            values.append(value)
         if None in values and operator != "=":
             raise InvalidInput(f"find: predicate '{text}' uses null with '{operator}'; null goes with = only")
         if operator == "between" and len(values) != 2:
@@ -310,26 +321,16 @@ def _predicates(texts: list[str]) -> dict[str, Any]:
     return filters
 
 
-def _operand(text: str, predicate: str) -> Any:
-    if text[0] in "=<>":
-        raise InvalidInput(
-            f"find: unsupported predicate operator in '{predicate}'; a value that begins with = < or > is quoted"
-        )
-    if re.sub(r"\\.", "", text).count('"') % 2:
-        raise InvalidInput(f"find: predicate '{predicate}' has an unterminated quoted value")
-    value = _scalar(text)
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if is_number and not abs(value) <= sys.float_info.max:
-        why = "a non-finite number" if isinstance(value, float) else "an integer that is not a finite number here:"
-        raise InvalidInput(f"find: predicate '{short(predicate)}' has {why} '{short(text)}'; quote it to mean the text")
-    return value
-
-
 def _tail(vault: Vault, memory: Memory, args: Arguments) -> Reply:
     most = bounded(args, "lines", 10, _MOST_LINES)
     project, _, _ = _route(vault, memory, args)
     infos, _, _ = memory.recent(args.get("timeframe") or "7d", projects=(project,), limit=most)
-    return json_reply([reading.recent_row(each) | {"updated_at": each.changed} for each in infos])
+    return json_reply(
+        [
+            {"type": "entity", **replies.identity(each), "created_at": each.created, "updated_at": each.changed}
+            for each in infos
+        ]
+    )
 
 
 TOOLS: dict[str, Callable[[Vault, Memory, Arguments], Reply]] = {

@@ -15,10 +15,10 @@ from commonplace.faces.arguments import Arguments
 from commonplace.faces.notes import replies
 from commonplace.faces.notes.replies import Page, address, compact, day, lines, mark, note_data, plural, short, whole
 from commonplace.faces.reply import Reply
-from commonplace.index.rows import Edge, Hit, NoteInfo, Reached
+from commonplace.index.rows import Edge, NoteInfo, Reached
 from commonplace.note.frontmatter import split
 from commonplace.note.links import SCHEME
-from commonplace.note.model import ARCHIVED, Note, Observation
+from commonplace.note.model import ARCHIVED, Observation
 from commonplace.query import Query, parse
 from commonplace.text.unicode import flat
 
@@ -93,8 +93,17 @@ def read_note(memory: Memory, args: Arguments) -> Reply:
         data = note_data(info) | {"checksum": mark, "total_lines": text.count("\n") + (not text.endswith("\n"))}
         return Reply(lines(*(f"{key}: {value}" for key, value in data.items())), data)
     note = memory.read(info)
+    header = note.header
+    if len(compact(header)) > _HEADER_ROOM:  # frontmatter of unusual size is shown with its long values cut
+        header = {}
+        for key, value in note.header.items():
+            text = compact(value)
+            value = value if len(text) <= 200 else short(value if isinstance(value, str) else text, 200)
+            if len(compact(header)) + len(key) + 200 > _HEADER_ROOM:
+                break
+            header[key] = value
     data = note_data(note) | _validity(memory.validity_marks([info]), info)
-    data |= {"checksum": note.checksum, "frontmatter": _frontmatter(note), "provenance": note.provenance.row()}
+    data |= {"checksum": note.checksum, "frontmatter": header, "provenance": note.provenance.row()}
     has_bad_bytes = any(each.startswith("not_utf8") for each in note.warnings)
     room = (
         replies.TEXT_LIMIT
@@ -140,19 +149,6 @@ def _excerpt(text: str, first: int, last: int, room: int, as_json: bool) -> tupl
     is_cut = shown < asked or bool(row)
     data = {"content": content, "start_line": first, "end_line": shown, "total_lines": total, "truncated": is_cut}
     return data, rest
-
-
-def _frontmatter(note: Note) -> dict[str, Any]:
-    """The frontmatter as written; one of unusual size with its long values cut."""
-    if len(compact(note.header)) <= _HEADER_ROOM:
-        return note.header
-    shown: dict[str, Any] = {}
-    for key, value in note.header.items():
-        value = value if len(compact(value)) <= 200 else short(value if isinstance(value, str) else compact(value), 200)
-        if len(compact(shown)) + len(key) + 200 > _HEADER_ROOM:
-            break
-        shown[key] = value
-    return shown
 
 
 def list_directory(memory: Memory, args: Arguments) -> Reply:
@@ -234,14 +230,19 @@ def search_notes(memory: Memory, args: Arguments) -> Reply:
     if 0 < len(found) < min(page.size, total - page.offset):  # max_tokens took some away
         page = page.shorter(len(found))
         found = found[: page.size]
-    entries = []
-    for hit in found:
+    entries, heads = [], []
+    for number, hit in enumerate(found, page.offset + 1):
         note = hit.note
         entry = note_data(note) | {"score": round(hit.score, 4), "snippet": hit.passage, "tags": list(note.tags)}
         entry |= {"date": note.date or note.created, "source": note.source, "why": hit.why}
         entries.append(entry | {"by": note.provenance.who, "trust": note.provenance.trust})
+        kind = f"{short(note.type)}, archived" if note.phase == ARCHIVED else short(note.type)
+        when, who = (note.date or note.created)[:10], note.provenance.who
+        head = f"{number}. {short(note.title)} ({address(note)}), {kind}, {when}{mark(note)}"
+        heads.append(head if who in ("owner", "file") else f"{head}, by {who}")
     for width in _SNIPPETS:  # a long page shows shorter snippets before it shows fewer hits
-        blocks = [_hit_block(page.offset + n, hit, width) for n, hit in enumerate(found, 1)]
+        snippets = [short(hit.passage, width) for hit in found]
+        blocks = [f"{head}\n   {snippet}" if snippet else head for head, snippet in zip(heads, snippets, strict=True)]
         if sum(map(len, blocks)) <= replies.ROOM:
             break
     page, entries, blocks = page.fit(entries, blocks, args["as_json"])
@@ -285,16 +286,6 @@ def _both(names: tuple[str, ...] | None, others: tuple[str, ...] | None) -> tupl
         return others if names is None else names
     folded = {each.casefold() for each in others}
     return tuple(each for each in names if each.casefold() in folded)
-
-
-def _hit_block(number: int, hit: Hit, width: int) -> str:
-    note, snippet = hit.note, short(hit.passage, width)
-    kind = f"{short(note.type)}, archived" if note.phase == ARCHIVED else short(note.type)
-    when = (note.date or note.created)[:10]
-    head = f"{number}. {short(note.title)} ({address(note)}), {kind}, {when}{mark(note)}"
-    if (who := note.provenance.who) not in ("owner", "file"):
-        head += f", by {who}"
-    return f"{head}\n   {snippet}" if snippet else head
 
 
 def build_context(memory: Memory, args: Arguments) -> Reply:

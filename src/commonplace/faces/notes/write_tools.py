@@ -114,11 +114,23 @@ def _draft(memory: Memory, args: Arguments) -> Draft:
 
 def edit_note(memory: Memory, args: Arguments) -> Reply:
     """Apply one operation; `append` and `prepend` make a missing note."""
-    operation, checksum = args["operation"], args.get("expected_checksum")
-    create = operation in ("append", "prepend")
-    changed = memory.edit(
-        args["identifier"], _edit(operation, args), checksum=checksum, create=create, project=args.get("project")
-    )
+    operation, checksum, project = args["operation"], args.get("expected_checksum"), args.get("project")
+    content, section, find = args["content"], args.get("section", ""), args.get("find_text", "")
+    adds = operation in ("append", "prepend")
+    edit: Any
+    if adds and (place := section.strip(" \t")):
+        edit = (edits.AppendToSection if operation == "append" else edits.InsertAfterSection)(place, content)
+    elif adds:
+        edit = edits.Append(content) if operation == "append" else edits.Prepend(content)
+    elif operation == "find_replace" and not find:
+        raise InvalidInput("Parameter `find_text` must be the exact text to replace for find_replace; got nothing.")
+    elif operation == "find_replace":
+        edit = edits.FindReplace(find, content, whole(args, "expected_replacements", 1))
+    elif not section.strip(" \t#"):
+        raise InvalidInput(f'Parameter `section` must name a heading for {operation}; got "{section}".')
+    else:
+        edit = _SECTION_EDITS[operation](section, content)
+    changed = memory.edit(args["identifier"], edit, checksum=checksum, create=adds, project=project)
     note, edited = changed.note, changed.edited
     action = "created" if changed.created else "edited"
     data: dict[str, Any] = {"action": action, "operation": operation, **note_data(note), "checksum": note.checksum}
@@ -126,38 +138,19 @@ def edit_note(memory: Memory, args: Arguments) -> Reply:
         data["replacements"] = edited.count
     if edited.section_added:
         data["section_added"] = True
-    result = "" if changed.created else _edit_line(operation, args, edited)
+    section = short(section.strip())
+    if changed.created:
+        result = ""
+    elif operation == "find_replace":
+        result = f"replaced: {plural(edited.count, 'occurrence')} of find_text, the first in line {edited.line}"
+    elif edited.section_added:
+        result = f'added: section "{section}", which was missing, at the end, line {edited.line}'
+    elif operation == "replace_section":
+        result = f'replaced: the text of section "{section}", from line {edited.line}'
+    else:
+        added = content.count("\n") + (not content.endswith("\n"))
+        result = f"added: {plural(added, 'line')} at line {edited.line}"
     return Reply(lines(*_changed(action, note, f" ({operation})"), result), data)
-
-
-def _edit(operation: str, args: Arguments) -> Any:
-    """The edit as the engine takes it. Raises InvalidInput when a parameter of its own is missing."""
-    content = args["content"]
-    if operation in ("append", "prepend"):
-        if section := args.get("section", "").strip(" \t"):
-            return (edits.AppendToSection if operation == "append" else edits.InsertAfterSection)(section, content)
-        return edits.Append(content) if operation == "append" else edits.Prepend(content)
-    if operation == "find_replace":
-        find = args.get("find_text", "")
-        if not find:
-            raise InvalidInput("Parameter `find_text` must be the exact text to replace for find_replace; got nothing.")
-        return edits.FindReplace(find, content, whole(args, "expected_replacements", 1))
-    section = args.get("section", "")
-    if not section.strip(" \t#"):
-        raise InvalidInput(f'Parameter `section` must name a heading for {operation}; got "{section}".')
-    return _SECTION_EDITS[operation](section, content)
-
-
-def _edit_line(operation: str, args: Arguments, edited: edits.Edited) -> str:
-    section = short(args.get("section", "").strip())
-    if operation == "find_replace":
-        return f"replaced: {plural(edited.count, 'occurrence')} of find_text, the first in line {edited.line}"
-    if edited.section_added:
-        return f'added: section "{section}", which was missing, at the end, line {edited.line}'
-    if operation == "replace_section":
-        return f'replaced: the text of section "{section}", from line {edited.line}'
-    added = args["content"].count("\n") + (not args["content"].endswith("\n"))
-    return f"added: {plural(added, 'line')} at line {edited.line}"
 
 
 def with_destination(args: Arguments) -> Arguments:

@@ -118,7 +118,15 @@ def page(call: Invocation, *, http: Text, no_open: bool) -> int | None:
         address = f"{at}/page/enter?code={PageVisitors(Access(settings.home)).new_code()}"
         call.answer(address, address=address)
         output.write(flush=True)
-        return None if no_open else _open(address)
+        has_screen = sys.platform == "darwin" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+        if no_open or not has_screen:
+            return None
+        import webbrowser
+        from threading import Thread
+
+        opening = Thread(target=webbrowser.open, args=(address,), daemon=True)
+        opening.start()
+        return opening
 
     if (running := http_address(layout.http)) is not None:
         if opening := show(running):
@@ -131,18 +139,6 @@ def page(call: Invocation, *, http: Text, no_open: bool) -> int | None:
     _log_to(None, logging.WARNING)
     served = registry(("agent", *DEFAULT_TOOLSETS), settings)
     return _serve(call, settings, settings.interval, served, place, [*DEFAULT_TOOLSETS], show=show, any_port=not http)
-
-
-def _open(address: str) -> Thread | None:
-    """Open a browser, where there is a screen for one: the thread that does."""
-    if not (sys.platform == "darwin" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
-        return None
-    import webbrowser
-    from threading import Thread
-
-    opening = Thread(target=webbrowser.open, args=(address,), daemon=True)
-    opening.start()
-    return opening
 
 
 def _serve(

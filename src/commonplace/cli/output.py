@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 from unicodedata import combining, east_asian_width
 
-from commonplace.errors import Ambiguous, CommonplaceError, NotFound, ProjectNotFound, ProjectRefused, choices
+from commonplace.errors import Ambiguous, CommonplaceError, NotFound, ProjectNotFound, ProjectRefused
 from commonplace.text.unicode import flat, json_escape, one_line, visible
 
 if TYPE_CHECKING:
@@ -45,15 +45,6 @@ def error_sentence(error: CommonplaceError) -> str:
     if isinstance(error, ProjectRefused) and error.reason.startswith("it overlaps project "):
         return f"{error.folder} {error.reason.removeprefix('it ')}"
     return str(error)
-
-
-def error_hint(error: CommonplaceError) -> str:
-    """What stands under the sentence on stderr: near misses and the values there are."""
-    if isinstance(error, ProjectNotFound):
-        return choices(error.name, error.names, "Projects")
-    if isinstance(error, NotFound) and error.suggestions:
-        return f"Did you mean {' or '.join(error.suggestions)}?"
-    return error.hint
 
 
 def table_row(template: str, *cells: object) -> str:

@@ -153,26 +153,22 @@ def _counted(*found: Hits) -> str:
     return f"{sum(each.total for each in found)}{' or more' if is_lower_bound else ''}"
 
 
-def _nearest(memory: Memory, wanted: Query, text: str) -> list[NoteInfo]:
-    """The notes that come nearest to `text`: those with all of its words, else with any."""
-    from commonplace.text.tokens import is_cjk, words
-
-    parts = ([each[at : at + 2] for at in range(max(1, len(each) - 1))] if is_cjk(each) else [each]
-             for each in words(text))  # fmt: skip
-    for asked in filter(None, (text, " OR ".join(f'"{part}"' for every in parts for part in every))):
-        if hits := memory.search(wanted.replace(text=asked), limit=_NEAREST):
-            return [hit.note for hit in hits]
-    return []
-
-
 def _show_found(
     call: Invocation, memory: Memory, wanted: Query, text: str, found: Sequence[NoteInfo], total: str,
     elsewhere: Query, every: bool,
 ) -> None:  # fmt: skip
     """What was found, for a person: when nothing was, the nearest by words; and how much more other projects hold."""
+    from commonplace.text.tokens import is_cjk, words
+
     foot = [f"Found: {total} {'notes' if every else 'memories'}"]
     if not found and text.strip():
-        found = _nearest(memory, wanted.replace(projects=None if every else wanted.projects), text)
+        near = wanted.replace(projects=None if every else wanted.projects)
+        parts = ([each[at : at + 2] for at in range(max(1, len(each) - 1))] if is_cjk(each) else [each]
+                 for each in words(text))  # fmt: skip
+        for asked in filter(None, (text, " OR ".join(f'"{part}"' for pair in parts for part in pair))):
+            hits = memory.search(near.replace(text=asked), limit=_NEAREST)  # those with all words, else with any
+            if found := [hit.note for hit in hits]:
+                break
         foot = ["No matching memories found."]
         if found:
             output.text(f'Nothing holds "{one_line(text)}". Nearest by words:\n')

@@ -215,20 +215,8 @@ def project_default(call: Invocation, name: str) -> None:
         call.answer(f"Default project: {chosen.name}", project=_rows(memory, chosen)[0])
 
 
-_TOKEN_KEYS = (
-    "id",
-    "name",
-    "begins",
-    "scope",
-    "projects",
-    "agent",
-    "member",
-    "expires",
-    "rate",
-    "quota",
-    "used",
-    "state",
-)
+_TOKEN_KEYS = ("id", "name", "begins", "scope", "projects", "agent", "member", "expires", "rate", "quota", "used",
+               "state")  # fmt: skip
 _SPACE_KEYS = ("name", "home", "members")
 _TOKENS = "{:<8} {:<16} {:<11} {:<6} {:<12} {:<10} {:<10} {:<8} {}"
 _SPACE_ROW = "{:<16} {:<30} {}"

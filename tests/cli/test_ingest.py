@@ -241,3 +241,13 @@ def test_the_home_inside_the_folder_is_not_taken_in(terminal: Any) -> None:
     (terminal.home.parent / "CLAUDE.md").write_text("# Of the user\n", "utf-8")
     (terminal.home / "categories" / "CLAUDE.md").write_text("# Of the home\n", "utf-8")
     assert take(terminal, "claude", terminal.home.parent)["ingested"] == 1
+
+
+def test_a_folder_read_by_every_source_is_warned_of(terminal: Any, tmp_path: Path) -> None:
+    (tmp_path / "vault").mkdir()
+    (tmp_path / "vault" / "a.md").write_text("tea", encoding="utf-8")
+    said = terminal("ingest", "--path", str(tmp_path / "vault"), "--dry-run").err
+    assert said.splitlines()[-1] == "Name the one whose notes these are, e.g. --source obsidian."
+    assert said.startswith("warning: claude, car-agent, fingersaver, logseq, obsidian each read this folder")
+    assert terminal("ingest", "--path", str(tmp_path / "vault"), "--source", "obsidian", "--dry-run").err == ""
+    assert terminal("ingest", "--path", str(tmp_path / "vault"), "--source", "claude,obsidian", "--dry-run").err == ""

@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
-from cli.conftest import PROGRAM, run_process
+from cli.conftest import PROGRAM, environment
 from commonplace.cli import output
 from commonplace.text.gate import example
+from serve.forked import Forked
 
 BAD = "\x1b]52;c;aGk=\x07\x1b[2J\x9b1m\u202egp.exe\x7f"
 RAW = "\x1b\x07\x9b\u202e\x7f\r"
@@ -147,8 +148,9 @@ def test_who_is_to_type_the_input_is_told_so(tty: Any) -> None:
 def test_who_starts_the_server_for_clients_on_a_terminal_is_told_what_it_waits_for(terminal: Any) -> None:
     leader, follower = os.openpty()
     os.write(leader, b"\x04")
-    done = run_process(*PROGRAM, "mcp", stdin=follower)
-    os.close(leader)
-    os.close(follower)
+    with open(follower, "r+b", buffering=0) as screen:
+        server = Forked([*PROGRAM, "mcp"], env=environment(), stdin=screen)
     said = b"This waits for a program that speaks MCP, up to Ctrl-D. To connect yours: memory install\n"
-    assert (done.returncode, done.stdout, done.stderr) == (0, b"", said)
+    assert server.communicate(60) == (b"", said)
+    assert server.returncode == 0
+    os.close(leader)

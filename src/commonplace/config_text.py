@@ -18,9 +18,9 @@ def read(path: Path) -> dict[str, Any]:
     return parsed(path, text) if text else {}
 
 
-def stored(path: Path, key: str) -> Any:
-    """What the file at `path` says for a key such as `daemon.interval`; None: nothing. Raises ConfigError."""
-    value: Any = read(path)
+def stored(rows: dict[str, Any], key: str) -> Any:
+    """What `rows`, those of a file, say for a key such as `daemon.interval`; None: nothing."""
+    value: Any = rows
     for part in key.split("."):
         value = value.get(part) if isinstance(value, dict) else None
     return value

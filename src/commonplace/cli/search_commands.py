@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from commonplace.cli import output
@@ -34,10 +34,6 @@ _DAY = 'YYYY-MM-DD, or e.g. yesterday, 7d, "last week", 上周.'
 _NEAREST = 5
 
 
-def limit_option(default: int) -> Callable[..., Any]:
-    return option("--limit", type=Number(), default=default, help="How many at most; 0 = all.")
-
-
 phase_option = option("--phase", type=Names("phase", lambda _: PHASES), help="inbox, organized or archived.")
 archived_flag = flag("--archived", "Only archived memories.")
 _by_option = option("--by", metavar="WHO", help="Only written by: owner, an agent's name, import, web, file.")
@@ -53,7 +49,7 @@ _client_option = option("--client", help="Only written with this program: cli, s
 @as_of_option
 @_by_option
 @_client_option
-@limit_option(50)
+@option("--limit", type=Number(), default=50, help="How many at most; 0 = all.")
 def list_(call: Invocation, *, limit: int, archived: bool, as_of: Text, by: Text, client: Text, **filters: Any) -> None:
     """List memories, newest first; archived ones only when asked for."""
     wanted = memory_query(**filters, archived=archived or None).replace(by=by, client=client)
@@ -86,7 +82,7 @@ def list_(call: Invocation, *, limit: int, archived: bool, as_of: Text, by: Text
 @as_of_option
 @_by_option
 @_client_option
-@limit_option(0)
+@option("--limit", type=Number(), default=0, help="How many at most; 0 = all.")
 @flag("--ranked", "Search words in title, tags and text; best first.")
 @option("--max-tokens", "most", type=Number(), metavar="N", help="With --ranked: the best that fit into N tokens.")
 @flag("--all", "Also the notes of all other projects.", "every")

@@ -43,10 +43,18 @@ from commonplace.cli.syntax import Command
         ("undo x", 'invalid value "x" for N: not a number', "memory undo"),
         ("doctor --dry-run", "--dry-run needs --fix", "memory doctor"),
         ("mcp --project notes --as anthropic", "--project goes with --as basic-memory only", "memory mcp"),
+        ("search x --max-tokens 100", "--max-tokens needs --ranked", "memory search"),
+        ("agent --format xml", 'invalid value "xml" for --format: not json', "memory agent"),
+        ("import --from mem1 x", 'invalid value "mem1" for --from: must be one of graph-jsonl, agent-memory, '
+         "memory-bank, basic-memory, mirror, chatgpt, claude, mem0, claude-mem, mcp-memory-service", "memory import"),
+        ("import --from graph-jsonl", "flag needs an argument: --from", "memory import"),
+        ("import --from graph-jsonl x --input y", "--from names its own PATH: leave out --input", "memory import"),
+        ("import --from memory-bank x --project y", "--project needs --from basic-memory, chatgpt or claude",
+         "memory import"),
         ("help bogus", 'unknown command "bogus" for "memory"', "memory"),
         ("help read x", 'unknown command "x" for "memory read"', "memory read"),
     ],
-)
+)  # fmt: skip
 def test_wrong_usage_is_said_once_with_the_way_to_the_help(
     terminal: Any, line: str, message: str, command: str
 ) -> None:
@@ -78,6 +86,7 @@ def test_text_with_a_dash_in_front_is_text_after_two_dashes(terminal: Any) -> No
         (["--json", "project", "remove", "x"], "project/1", "project_not_found", 1),
         (["project", "remove", "kv", "--json"], "project/1", "invalid", 1),
         (["call", "nope", "--json"], "call/1", "not_found", 1),
+        (["link", "nope", "none", "--json"], "link/1", "not_found", 1),
         (["undo", "--json"], "undo/1", "cannot_undo", 1),
     ],
 )
@@ -245,41 +254,42 @@ def test_reading_a_memory_imports_nothing_heavy(terminal: Any) -> None:
     assert [name for name in loaded if name.split(".")[0] in HEAVY or name in HEAVY] == []
 
 
-@pytest.mark.parametrize(
-    ("line", "hint"),
-    [
-        ("serach x", "Did you mean search?"),
-        ("ad x", "Did you mean add"),
-        ("project remov x", "Did you mean remove?"),
-        ("remove x", "Did you mean delete?"),
-        ("list --tags x", "Run 'memory list --help' for usage."),
-        ("list --limt 3", "Did you mean --limit"),
-        ("list --category preference", "Did you mean preferences? One of: soul, character,"),
-        ("list --phase all", "One of: inbox, organized, archived."),
-        ("list --scope al", "A scope is global, or agent:NAME"),
-        ("list --agent No.Na/me", "An agent's name is of a-z"),
-        ("search x --from soonish", "A day is YYYY-MM-DD, today, yesterday,"),
-        ("log --since soonish", "Use e.g. 2h, 7d, yesterday,"),
-        ("context x --project note", "Did you mean notes? Projects: banks,"),
-        ("ingest --source obsidan", "Did you mean obsidian? One of: all, claude,"),
-        ("call read_not", "Did you mean read_note"),
-        ("read Plann", "Did you mean notes/plan?"),
-        ("list --as-of soonish", "Use e.g. 2025-03-01, 2025-03 or yesterday."),
-        ("import notes.jsonl", "Did you mean --input notes.jsonl?"),
-        ("export notes.jsonl", "Did you mean --output notes.jsonl?"),
-        ("ingest ~/vault", "Did you mean --path ~/vault?"),
-        ("find tea", "Did you mean search?"),
-        ("remember tea", "Did you mean write?"),
-        ("project list x", "Run 'memory project list --help' for usage."),
-        ("import a b", "Run 'memory import --help' for usage."),
-        ("project find", "Run 'memory project --help' for usage."),
-    ],
-)
-def test_near_misses_and_valid_values_stand_below_an_error(terminal: Any, line: str, hint: str) -> None:
+NEAR = [
+    ("serach x", "Did you mean search?"),
+    ("ad x", "Did you mean add"),
+    ("project remov x", "Did you mean remove?"),
+    ("remove x", "Did you mean delete?"),
+    ("list --tags x", "Run 'memory list --help' for usage."),
+    ("list --limt 3", "Did you mean --limit"),
+    ("list --category preference", "Did you mean preferences? One of: soul, character,"),
+    ("list --phase all", "One of: inbox, organized, archived."),
+    ("list --scope al", "A scope is global, or agent:NAME"),
+    ("list --agent No.Na/me", "An agent's name is of a-z"),
+    ("search x --from soonish", "A day is YYYY-MM-DD, today, yesterday,"),
+    ("log --since soonish", "Use e.g. 2h, 7d, yesterday,"),
+    ("context x --project note", "Did you mean notes? Projects: banks,"),
+    ("ingest --source obsidan", "Did you mean obsidian? One of: all, claude,"),
+    ("call read_not", "Did you mean read_note"),
+    ("read Plann", "Did you mean notes/plan?"),
+    ("config get history.dayz", "Did you mean history.days?"),
+    ("list --as-of soonish", "Use e.g. 2025-03-01, 2025-03 or yesterday."),
+    ("import notes.jsonl", "Did you mean --input notes.jsonl?"),
+    ("export notes.jsonl", "Did you mean --output notes.jsonl?"),
+    ("ingest ~/vault", "Did you mean --path ~/vault?"),
+    ("find tea", "Did you mean search?"),
+    ("remember tea", "Did you mean write?"),
+    ("project list x", "Run 'memory project list --help' for usage."),
+    ("import a b", "Run 'memory import --help' for usage."),
+    ("project find", "Run 'memory project --help' for usage."),
+]
+
+
+def test_near_misses_and_valid_values_stand_below_an_error(terminal: Any) -> None:
     terminal.ok("call", "write_note", '{"title": "Plan", "folder": "", "content": "x"}')
-    ran = terminal(*line.split())
-    assert ran.err.splitlines()[-1].startswith(hint)
-    assert ran.err.startswith("Error: ")
+    for line, hint in NEAR:
+        ran = terminal(*line.split())
+        assert ran.err.splitlines()[-1].startswith(hint), line
+        assert ran.err.startswith("Error: "), line
 
 
 def test_every_command_has_an_example_that_names_it() -> None:

@@ -74,10 +74,6 @@ def test_what_a_setting_cannot_be_is_refused(terminal: Any, argv: list[str], mes
     assert (terminal.home / "config.yaml").read_text() == TEXT
 
 
-def test_a_near_miss_is_named(terminal: Any) -> None:
-    assert "Did you mean history.days?" in terminal("config", "get", "history.dayz").err
-
-
 def test_a_file_that_stops_all_commands_is_mended(terminal: Any) -> None:
     terminal.configure("daemon:\n  interval: soon\n")
     assert terminal("list").status == 1

@@ -222,21 +222,6 @@ def test_an_agent_sees_no_foreign_memory_nor_its_id_in_links(terminal: Any) -> N
         assert terminal(*argv, "--agent", "copilot").error == f"memory not found: {theirs}"
 
 
-def test_unreadable_files_are_mentioned_once_and_left_alone(terminal: Any) -> None:
-    terminal.write("good", "--category", "knowledge")
-    bad = terminal.home / "categories" / "knowledge" / "bad.md"
-    bad.write_bytes(b"\xff\xfe bad")
-    broken = bad.with_name("broken.md")
-    broken.write_text("---\ntags: [\n---\nx\n")
-    ran = terminal("list", "--json")
-    assert (ran.status, ran.json["total"]) == (0, 1)
-    assert ran.err == "warning: 2 unreadable files, run memory doctor\n"
-    assert "unreadable files: 2\n" in terminal.ok("status")
-    bad.unlink()
-    assert terminal("search", "good").err == "warning: 1 unreadable file, run memory doctor\n"
-    assert broken.read_text() == "---\ntags: [\n---\nx\n"
-
-
 def test_a_budget_of_tokens_bounds_what_a_ranked_search_returns(terminal: Any) -> None:
     for number in range(6):
         terminal.write(f"invoices, part {number}: " + "words and more words " * 20, "--category", "knowledge")

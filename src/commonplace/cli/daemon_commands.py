@@ -56,8 +56,17 @@ def serve(
 
     With --http also over HTTP, to callers with a token: memory token add NAME (docs/http.md).
     """
+    from commonplace.clock import duration
+
     settings = call.settings
-    every = settings.interval if interval is None else _interval(interval)
+    every = settings.interval
+    if interval is not None:
+        try:
+            every = duration(interval)
+        except InvalidInput:
+            every = timedelta(0)
+        if every < timedelta(seconds=1):
+            raise InvalidInput(f"invalid interval: {interval}", "At least 1s, e.g. 30s, 5m or 1h30m.")
     if print_unit is not None:
         from commonplace.serve.daemon import UNITS, unit_file
 
@@ -250,15 +259,6 @@ def _announce(text: str) -> None:
     with suppress(BrokenPipeError, Failure):
         output.text(text)
         output.write(flush=True)
-
-
-def _interval(text: str) -> timedelta:
-    from commonplace.clock import duration
-
-    with suppress(InvalidInput):
-        if (value := duration(text)) >= timedelta(seconds=1):
-            return value
-    raise InvalidInput(f"invalid interval: {text}", "At least 1s, e.g. 30s, 5m or 1h30m.")
 
 
 def _log_to(file: str | None, level: int = logging.INFO) -> None:

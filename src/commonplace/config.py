@@ -379,7 +379,7 @@ class _File(NamedTuple):
         url, model = texts.get("base_url"), texts.get("model")
         key = environ.get(texts.get("api_key_env") or "MEMORY_LLM_API_KEY")
         if not section:
-            url, model, key = (environ.get(name) for name in ("LLM_API_URL", "LLM_MODEL", "OPENROUTER_API_KEY"))
+            url, model, key = map(environ.get, ("LLM_API_URL", "LLM_MODEL", "OPENROUTER_API_KEY"))
             if not (key and url and url.startswith(_WEB)):
                 return {}
         return {"llm_base_url": url, "llm_model": model, "llm_key": key or None} if url and model else {}

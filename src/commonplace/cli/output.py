@@ -49,7 +49,7 @@ def error_sentence(error: CommonplaceError) -> str:
 
 def table_row(template: str, *cells: object) -> str:
     """One line of a table; line breaks and control characters in `cells` are escaped."""
-    return template.format(*(flat(str(each)) for each in cells))
+    return template.format(*[flat(str(each)) for each in cells])
 
 
 def text(content: str, *, as_json: bool = False, painted: bool = False, paged: bool = False) -> None:

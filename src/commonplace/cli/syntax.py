@@ -129,7 +129,7 @@ class PositionalWords(click.Argument):
     def __init__(self, names: Sequence[str], first: Values | None = None):
         super().__init__(["words"], nargs=-1, required=False, type=click.UNPROCESSED)
         self.names = names
-        self.least = sum(1 for name in names if not name.startswith("["))
+        self.least = len([name for name in names if not name.startswith("[")])
         self.most = None if names and names[-1].rstrip("]").endswith("...") else len(names)
         self._first = first
 
@@ -239,7 +239,7 @@ class Command(_Documented):
         options = dict(ctx.params)
         try:
             given = (*options["words"], *options.values(), *options.get("tags", ()))
-            "".join(each for each in given if isinstance(each, str)).encode()
+            "".join([each for each in given if isinstance(each, str)]).encode()
         except UnicodeEncodeError:  # bytes that are not UTF-8 arrive as lone surrogates
             raise Failure("an argument is not valid UTF-8 text") from None
         invocation.starting()

@@ -29,6 +29,7 @@ from commonplace.errors import CommonplaceError, near
 
 _START_SECONDS, _VERSION_SECONDS = 30.0, 10.0
 _IDS = lambda _: [*table.clients()]
+_NOBODY = "No client was found on this machine. Name one: memory install CLIENT; for others: memory install --print"
 _STATUS = "{:<17} {:<6} {:<24} {:<8} {}"
 
 
@@ -93,25 +94,21 @@ def install(
         return row
 
     named = ids or (("claude-code",) if native_memory and not all_ else ())
-    chosen = _chosen(named, all_, project, print_=print_, agents_md=agents_md)
-    rows = []
-    for client in chosen:
+    rows, texts, started = [], [], None
+    for client in _chosen(named, all_, project, print_=print_, agents_md=agents_md):
         try:
             done = connected(client)
         except CommonplaceError as error:
             done = {"result": "refused", "reason": str(error)}
         rows.append({"client": client.id, "title": client.title} | done)
-    texts = list(map(_told, chosen, rows))
-    failed = any(row["result"] in ("refused", "not found") for row in rows)
-    started = None
+        texts.append(_told(client, rows[-1]))
     served = {each["client"] for each in rows if each["result"] in ("written", "unchanged")} - {"agents-md"}
     if not http and not dry_run and not print_ and served:
         started = _start(server.argv)
         texts.append(f"Started it: {started['error'] or '{tools} tools, {seconds} s.'.format_map(started)}")
-        failed = failed or started["error"] is not None
-    nobody = "No client was found on this machine. Name one: memory install CLIENT; for others: memory install --print"
-    call.answer("\n".join(texts) or nobody, clients=rows, server=started)
-    return int(failed)
+    call.answer("\n".join(texts) or _NOBODY, clients=rows, server=started)
+    failed = any(row["result"] in ("refused", "not found") for row in rows)
+    return int(failed or (started is not None and started["error"] is not None))
 
 
 @command("uninstall", "[CLIENT...]", keys=("clients",), complete=_IDS, example="memory uninstall --all")

@@ -114,10 +114,8 @@ class Settings:
         import time
         from hashlib import sha256
 
-        values = [
-            sorted(each) if isinstance(each, frozenset) else each
-            for each in vars(replace(self, rows={}, stamp=None)).values()
-        ]
+        known = vars(replace(self, rows={}, stamp=None)).values()
+        values = [sorted(each) if isinstance(each, frozenset) else each for each in known]
         return sha256(f"{values} {time.tzname} {time.timezone}".encode("utf-8", "replace")).hexdigest()
 
     @property
@@ -217,9 +215,8 @@ def _database(address: str) -> tuple[str, str]:
     try:
         parts = urlsplit(address)
     except ValueError:
-        raise ConfigError(
-            "the address of the database cannot be read; use postgresql://HOST/DATABASE?space=NAME"
-        ) from None
+        remedy = "use postgresql://HOST/DATABASE?space=NAME"
+        raise ConfigError(f"the address of the database cannot be read; {remedy}") from None
     rows = parse_qsl(parts.query, keep_blank_values=True)
     space = dict(rows).get("space", DEFAULT_SPACE)
     if not _SPACE.fullmatch(space):
@@ -275,7 +272,7 @@ class _File(NamedTuple):
         values = {"rows": self.rows, "stamp": self.stamp, **self.llm(environ), **self.semantic(environ)}
         if self.rows:
             instructions, warnings = self.instructions()
-            values |= self.plain() | self.names() | self.ingestion()
+            values |= self.plain() | self.names()
             values |= {"instructions": instructions, "warnings": (*warnings, *self.unknown())}
         if environ.get("MEMORY_BANK_DEBUG", "").lower() in ("1", "true", "yes"):
             values["bank_debug"] = True
@@ -342,12 +339,10 @@ class _File(NamedTuple):
         return values
 
     def names(self) -> dict[str, Any]:
-        """Time zone, agents, projects, and the graph's file."""
+        """Time zone, agents, projects, the graph's file; the folders of the sources, and which are left out."""
         values: dict[str, Any] = {
             "agents": {str(key).lower(): str(value) for key, value in self.section("agents").items()},
-            "projects": {
-                str(key): self.text(f"projects.{key}", value) for key, value in self.section("projects").items()
-            },
+            "projects": {str(key): self.text(f"projects.{key}", at) for key, at in self.section("projects").items()},
         }
         if nowhere := [name for name, folder in values["projects"].items() if not (folder and folder.strip())]:
             raise self.refuse(f"projects.{nowhere[0]} names no folder; give one, or take the line out")
@@ -366,10 +361,6 @@ class _File(NamedTuple):
         graph = self.section("graph")
         place = graph.get("file", graph.get("memoryFilePath", self.rows.get("memoryFilePath")))
         values["graph_file"] = self.text("graph.file", place)
-        return values
-
-    def ingestion(self) -> dict[str, Any]:
-        """The folders of the sources, and which are left out: `ingestion.<source>.path`, `.enabled`."""
         folders, off = {}, set()
         for name in self.section("ingestion"):
             keys = self.section(name, "ingestion")
@@ -378,7 +369,7 @@ class _File(NamedTuple):
             enabled = keys.get("enabled")
             if enabled is not None and not self.typed(f"ingestion.{name}.enabled", enabled, True):
                 off.add(str(name))
-        return {"ingestion": folders, "ingestion_off": frozenset(off)}
+        return values | {"ingestion": folders, "ingestion_off": frozenset(off)}
 
     def llm(self, environ: Mapping[str, str]) -> dict[str, Any]:
         """The endpoint that may help and its key: `llm.*`, else the variables of the memory-bank server when all
@@ -388,7 +379,7 @@ class _File(NamedTuple):
         url, model = texts.get("base_url"), texts.get("model")
         key = environ.get(texts.get("api_key_env") or "MEMORY_LLM_API_KEY")
         if not section:
-            url, model, key = (environ.get(name) for name in ("LLM_API_URL", "LLM_MODEL", "OPENROUTER_API_KEY"))
+            url, model, key = map(environ.get, ("LLM_API_URL", "LLM_MODEL", "OPENROUTER_API_KEY"))
             if not (key and url and url.startswith(_WEB)):
                 return {}
         return {"llm_base_url": url, "llm_model": model, "llm_key": key or None} if url and model else {}

@@ -18,9 +18,9 @@ def read(path: Path) -> dict[str, Any]:
     return parsed(path, text) if text else {}
 
 
-def stored(path: Path, key: str) -> Any:
-    """What the file at `path` says for a key such as `daemon.interval`; None: nothing. Raises ConfigError."""
-    value: Any = read(path)
+def stored(rows: dict[str, Any], key: str) -> Any:
+    """What `rows`, those of a file, say for a key such as `daemon.interval`; None: nothing."""
+    value: Any = rows
     for part in key.split("."):
         value = value.get(part) if isinstance(value, dict) else None
     return value
@@ -94,8 +94,21 @@ def change(path: Path, changes: Mapping[str, Any]) -> str:
     wanted, text = read(path), _text(path)
     _set(wanted, parts)
     lines = text.splitlines(keepends=True)
-    for (section, key), value in parts.items():
-        _set_line(lines, section, key, value)
+    for (section, key), value in parts.items():  # one nested line of a block mapping is set, added or removed
+        if lines and not lines[-1].endswith("\n"):
+            lines[-1] += "\n"
+        fresh = [] if value is None else [f"{_scalar(key)}: {_scalar(value)}\n"]
+        top = next((at for at, line in enumerate(lines) if line.startswith(f"{section}:")), None)
+        if top is None:
+            lines += [f"{section}:\n", *(f"  {line}" for line in fresh)] if fresh else []
+            continue
+        end = next((at for at in range(top + 1, len(lines)) if lines[at][0] not in " \t#\n\r"), len(lines))
+        nested = [at for at in range(top + 1, end) if lines[at].strip() and not lines[at].lstrip().startswith("#")]
+        indent = lines[nested[0]].partition(lines[nested[0]].lstrip())[0] if nested else "  "
+        names = tuple(f"{indent}{form}:" for form in (key, f'"{key}"', f"'{key}'", _scalar(key)))
+        there = [at for at in nested if lines[at].startswith(names)][:1]
+        at = there[0] if there else (nested[-1] if nested else top) + 1
+        lines[at : at + len(there)] = [indent + line for line in fresh]
     changed = "".join(lines)
     with suppress(yaml.YAMLError):
         if filled(yaml.safe_load(changed) or {}) == filled(wanted):
@@ -117,24 +130,6 @@ def _set(rows: dict[str, Any], changes: Mapping[tuple[str, ...], Any]) -> None:
             inner[last] = value
             if value is None:
                 del inner[last]
-
-
-def _set_line(lines: list[str], section: str, key: str, value: Any) -> None:
-    """Set, add or remove one nested line of a block mapping, in place."""
-    if lines and not lines[-1].endswith("\n"):
-        lines[-1] += "\n"
-    fresh = [] if value is None else [f"{_scalar(key)}: {_scalar(value)}\n"]
-    top = next((at for at, line in enumerate(lines) if line.startswith(f"{section}:")), None)
-    if top is None:
-        lines += [f"{section}:\n", *(f"  {line}" for line in fresh)] if fresh else []
-        return
-    end = next((at for at in range(top + 1, len(lines)) if lines[at][0] not in " \t#\n\r"), len(lines))
-    nested = [at for at in range(top + 1, end) if lines[at].strip() and not lines[at].lstrip().startswith("#")]
-    indent = lines[nested[0]].partition(lines[nested[0]].lstrip())[0] if nested else "  "
-    names = tuple(f"{indent}{form}:" for form in (key, f'"{key}"', f"'{key}'", _scalar(key)))
-    there = [at for at in nested if lines[at].startswith(names)][:1]
-    at = there[0] if there else (nested[-1] if nested else top) + 1
-    lines[at : at + len(there)] = [indent + line for line in fresh]
 
 
 def _scalar(value: Any) -> str:

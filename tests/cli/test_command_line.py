@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import select
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,52 +12,54 @@ import pytest
 import commonplace
 import commonplace.cli
 from cli.conftest import PROGRAM, run_process
-from commonplace.cli import COMMANDS, output
+from commonplace.cli import COMMANDS
 from commonplace.cli.syntax import Command
 
 
 @pytest.mark.promise("001-17.1")
 @pytest.mark.parametrize(
-    ("argv", "message", "hint"),
+    ("line", "message", "command"),
     [
-        (["bogus"], 'unknown command "bogus" for "memory"', "Run 'memory --help' for usage."),
-        (["project", "bogus"], 'unknown command "bogus" for "memory project"',
-         "Run 'memory project --help' for usage."),
-        (["list", "--badflag"], "unknown flag: --badflag", "Run 'memory list --help' for usage."),
-        (["--badflag", "list"], "unknown flag: --badflag", "Run 'memory --help' for usage."),
-        (["list", "-x"], "unknown flag: -x", "Run 'memory list --help' for usage."),
-        (["write"], "requires at least 1 arg(s), only received 0", "Run 'memory write --help' for usage."),
-        (["read"], "accepts 1 arg(s), received 0", "Run 'memory read --help' for usage."),
-        (["backlinks", "a", "b"], "accepts 1 arg(s), received 2", "Run 'memory backlinks --help' for usage."),
-        (["link", "a"], "accepts 2 arg(s), received 1", "Run 'memory link --help' for usage."),
-        (["list", "x"], "accepts 0 arg(s), received 1", "Run 'memory list --help' for usage."),
-        (["log", "a", "b"], "accepts at most 1 arg(s), received 2", "Run 'memory log --help' for usage."),
-        (["call"], "accepts between 1 and 2 arg(s), received 0", "Run 'memory call --help' for usage."),
-        (["project", "add", "x"], "accepts 2 arg(s), received 1",
-         "Run 'memory project add --help' for usage."),
-        (["list", "--limit", "x"], 'invalid value "x" for --limit: not a number',
-         "Run 'memory list --help' for usage."),
-        (["list", "--limit", "-1"], 'invalid value "-1" for --limit: must be at least 0',
-         "Run 'memory list --help' for usage."),
-        (["list", "--limit"], "flag needs an argument: --limit", "Run 'memory list --help' for usage."),
-        (["list", "--json=1"], "--json takes no value", "Run 'memory list --help' for usage."),
-        (["write", "x", "--now", "soon"], 'invalid value "soon" for --now: not an ISO time',
-         "Run 'memory write --help' for usage."),
-        (["list", "--now", "2026-05-01"], "unknown flag: --now", "Run 'memory list --help' for usage."),
-        (["--now", "2026-05-01", "list"], "unknown flag: --now", "Run 'memory list --help' for usage."),
-        (["undo", "x"], 'invalid value "x" for N: not a number', "Run 'memory undo --help' for usage."),
-        (["doctor", "--dry-run"], "--dry-run needs --fix", "Run 'memory doctor --help' for usage."),
-        (["mcp", "--project", "notes", "--as", "anthropic"], "--project goes with --as basic-memory only",
-         "Run 'memory mcp --help' for usage."),
-        (["help", "bogus"], 'unknown command "bogus" for "memory"', "Run 'memory --help' for usage."),
-        (["help", "read", "x"], 'unknown command "x" for "memory read"', "Run 'memory read --help' for usage."),
+        ("bogus", 'unknown command "bogus" for "memory"', "memory"),
+        ("project bogus", 'unknown command "bogus" for "memory project"', "memory project"),
+        ("list --badflag", "unknown flag: --badflag", "memory list"),
+        ("--badflag list", "unknown flag: --badflag", "memory"),
+        ("list -x", "unknown flag: -x", "memory list"),
+        ("write", "requires at least 1 arg(s), only received 0", "memory write"),
+        ("read", "accepts 1 arg(s), received 0", "memory read"),
+        ("backlinks a b", "accepts 1 arg(s), received 2", "memory backlinks"),
+        ("link a", "accepts 2 arg(s), received 1", "memory link"),
+        ("list x", "accepts 0 arg(s), received 1", "memory list"),
+        ("log a b", "accepts at most 1 arg(s), received 2", "memory log"),
+        ("call", "accepts between 1 and 2 arg(s), received 0", "memory call"),
+        ("project add x", "accepts 2 arg(s), received 1", "memory project add"),
+        ("list --limit x", 'invalid value "x" for --limit: not a number', "memory list"),
+        ("list --limit -1", 'invalid value "-1" for --limit: must be at least 0', "memory list"),
+        ("list --limit", "flag needs an argument: --limit", "memory list"),
+        ("list --json=1", "--json takes no value", "memory list"),
+        ("write x --now soon", 'invalid value "soon" for --now: not an ISO time', "memory write"),
+        ("list --now 2026-05-01", "unknown flag: --now", "memory list"),
+        ("--now 2026-05-01 list", "unknown flag: --now", "memory list"),
+        ("undo x", 'invalid value "x" for N: not a number', "memory undo"),
+        ("doctor --dry-run", "--dry-run needs --fix", "memory doctor"),
+        ("mcp --project notes --as anthropic", "--project goes with --as basic-memory only", "memory mcp"),
+        ("search x --max-tokens 100", "--max-tokens needs --ranked", "memory search"),
+        ("agent --format xml", 'invalid value "xml" for --format: not json', "memory agent"),
+        ("import --from mem1 x", 'invalid value "mem1" for --from: must be one of graph-jsonl, agent-memory, '
+         "memory-bank, basic-memory, mirror, chatgpt, claude, mem0, claude-mem, mcp-memory-service", "memory import"),
+        ("import --from graph-jsonl", "flag needs an argument: --from", "memory import"),
+        ("import --from graph-jsonl x --input y", "--from names its own PATH: leave out --input", "memory import"),
+        ("import --from memory-bank x --project y", "--project needs --from basic-memory, chatgpt or claude",
+         "memory import"),
+        ("help bogus", 'unknown command "bogus" for "memory"', "memory"),
+        ("help read x", 'unknown command "x" for "memory read"', "memory read"),
     ],
 )  # fmt: skip
 def test_wrong_usage_is_said_once_with_the_way_to_the_help(
-    terminal: Any, argv: list[str], message: str, hint: str
+    terminal: Any, line: str, message: str, command: str
 ) -> None:
-    ran = terminal(*argv)
-    assert (ran.status, ran.out, ran.err) == (2, "", f"Error: {message}\n{hint}\n")
+    ran = terminal(*line.split())
+    assert (ran.status, ran.out, ran.err) == (2, "", f"Error: {message}\nRun '{command} --help' for usage.\n")
     assert not terminal.home.exists()
 
 
@@ -71,6 +71,7 @@ def test_text_with_a_dash_in_front_is_text_after_two_dashes(terminal: Any) -> No
     terminal.write("--", "-x", "--json")
     listed = terminal("list", "--json").json["memories"]
     assert [each["content"] for each in listed] == ["-x --json", "- buy milk"]
+    assert terminal("read", "--", "--json", "x").out == ""
 
 
 @pytest.mark.promise("001-17.1")
@@ -85,6 +86,7 @@ def test_text_with_a_dash_in_front_is_text_after_two_dashes(terminal: Any) -> No
         (["--json", "project", "remove", "x"], "project/1", "project_not_found", 1),
         (["project", "remove", "kv", "--json"], "project/1", "invalid", 1),
         (["call", "nope", "--json"], "call/1", "not_found", 1),
+        (["link", "nope", "none", "--json"], "link/1", "not_found", 1),
         (["undo", "--json"], "undo/1", "cannot_undo", 1),
     ],
 )
@@ -97,11 +99,6 @@ def test_with_json_an_error_is_a_document_too(
     assert ran.json["schema"] == schema
     assert ran.json["error"] == {"code": code, "message": ran.error}
     assert ran.err.count("Error:") == 1
-
-
-def test_json_after_two_dashes_is_text(terminal: Any) -> None:
-    assert terminal("read", "--", "--json", "x").out == ""
-    assert terminal.ok("write", "--", "--json").startswith("Created inbox memory: ")
 
 
 def test_global_options_stand_before_or_after_the_command(terminal: Any, tmp_path: Path) -> None:
@@ -152,6 +149,10 @@ def test_alone_it_prints_the_help(terminal: Any) -> None:
     assert all(f"\n  {name} " in text for name in COMMANDS)
     assert terminal.ok("project") == terminal.ok("project", "-h")
     assert terminal.ok("help", "project", "add") == terminal.ok("project", "add", "--help")
+    document = terminal("project", "--json").json
+    assert (document["schema"], document["command"]) == ("help/1", "memory project")
+    assert document["text"].startswith("Usage: memory project ")
+    assert terminal("--json").json["text"] == text.rstrip("\n")
 
 
 def test_the_version_is_the_package_s(terminal: Any) -> None:
@@ -164,15 +165,6 @@ def test_every_command_explains_itself_and_takes_the_global_options(terminal: An
     assert text.startswith(f"Usage: memory {name} ")
     for option in ("--home", "--config", "--agent", "--json"):
         assert option in text
-
-
-def test_an_interrupt_ends_with_130_and_silence(terminal: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted() -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(commonplace.cli, "command_group", interrupted)
-    ran = terminal("list")
-    assert (ran.status, ran.out, ran.err) == (130, "", "")
 
 
 INTERRUPT_AT = """
@@ -262,50 +254,42 @@ def test_reading_a_memory_imports_nothing_heavy(terminal: Any) -> None:
     assert [name for name in loaded if name.split(".")[0] in HEAVY or name in HEAVY] == []
 
 
-def test_a_progress_bar_is_shown_on_a_terminal_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    with output.progress("Indexing") as silent:
-        assert silent is None
-    leader, follower = os.openpty()
-    with open(follower, "w", encoding="utf-8") as screen:
-        monkeypatch.setattr(sys, "stderr", screen)
-        with output.progress("Indexing") as show:
-            assert show is not None
-            show(1, 2)
-            show(2, 2)
-            shown = ""
-            while "100%" not in shown:
-                assert select.select([leader], [], [], 10)[0], shown
-                shown += os.read(leader, 10_000).decode()
-    os.close(leader)
-    assert "Indexing" in shown
+NEAR = [
+    ("serach x", "Did you mean search?"),
+    ("ad x", "Did you mean add"),
+    ("project remov x", "Did you mean remove?"),
+    ("remove x", "Did you mean delete?"),
+    ("list --tags x", "Run 'memory list --help' for usage."),
+    ("list --limt 3", "Did you mean --limit"),
+    ("list --category preference", "Did you mean preferences? One of: soul, character,"),
+    ("list --phase all", "One of: inbox, organized, archived."),
+    ("list --scope al", "A scope is global, or agent:NAME"),
+    ("list --agent No.Na/me", "An agent's name is of a-z"),
+    ("search x --from soonish", "A day is YYYY-MM-DD, today, yesterday,"),
+    ("log --since soonish", "Use e.g. 2h, 7d, yesterday,"),
+    ("context x --project note", "Did you mean notes? Projects: banks,"),
+    ("ingest --source obsidan", "Did you mean obsidian? One of: all, claude,"),
+    ("call read_not", "Did you mean read_note"),
+    ("read Plann", "Did you mean notes/plan?"),
+    ("config get history.dayz", "Did you mean history.days?"),
+    ("list --as-of soonish", "Use e.g. 2025-03-01, 2025-03 or yesterday."),
+    ("import notes.jsonl", "Did you mean --input notes.jsonl?"),
+    ("export notes.jsonl", "Did you mean --output notes.jsonl?"),
+    ("ingest ~/vault", "Did you mean --path ~/vault?"),
+    ("find tea", "Did you mean search?"),
+    ("remember tea", "Did you mean write?"),
+    ("project list x", "Run 'memory project list --help' for usage."),
+    ("import a b", "Run 'memory import --help' for usage."),
+    ("project find", "Run 'memory project --help' for usage."),
+]
 
 
-@pytest.mark.parametrize(
-    ("line", "hint"),
-    [
-        ("serach x", "Did you mean search?"),
-        ("ad x", "Did you mean add"),
-        ("project remov x", "Did you mean remove?"),
-        ("remove x", "Did you mean delete?"),
-        ("list --tags x", "Run 'memory list --help' for usage."),
-        ("list --limt 3", "Did you mean --limit"),
-        ("list --category preference", "Did you mean preferences? One of: soul, character,"),
-        ("list --phase all", "One of: inbox, organized, archived."),
-        ("list --scope al", "A scope is global, or agent:NAME"),
-        ("list --agent No.Na/me", "An agent's name is of a-z"),
-        ("search x --from soonish", "A day is YYYY-MM-DD, today, yesterday,"),
-        ("log --since soonish", "Use e.g. 2h, 7d, yesterday,"),
-        ("context x --project note", "Did you mean notes? Projects: banks,"),
-        ("ingest --source obsidan", "Did you mean obsidian? One of: all, claude,"),
-        ("call read_not", "Did you mean read_note"),
-        ("read Plann", "Did you mean notes/plan?"),
-    ],
-)
-def test_near_misses_and_valid_values_stand_below_an_error(terminal: Any, line: str, hint: str) -> None:
+def test_near_misses_and_valid_values_stand_below_an_error(terminal: Any) -> None:
     terminal.ok("call", "write_note", '{"title": "Plan", "folder": "", "content": "x"}')
-    ran = terminal(*line.split())
-    assert ran.err.splitlines()[-1].startswith(hint)
-    assert ran.err.startswith("Error: ")
+    for line, hint in NEAR:
+        ran = terminal(*line.split())
+        assert ran.err.splitlines()[-1].startswith(hint), line
+        assert ran.err.startswith("Error: "), line
 
 
 def test_every_command_has_an_example_that_names_it() -> None:
@@ -318,8 +302,9 @@ def test_every_command_has_an_example_that_names_it() -> None:
             assert each.example.startswith(path), each.name
 
 
-@pytest.mark.parametrize(("argv", "path"), [([], "memory"), (["project"], "memory project")])
-def test_without_a_command_json_has_the_help(terminal: Any, argv: list[str], path: str) -> None:
-    document = terminal(*argv, "--json").json
-    assert (document["schema"], document["command"]) == ("help/1", path)
-    assert document["text"].startswith(f"Usage: {path} ")
+def test_tags_without_their_option_are_answered_with_it(terminal: Any) -> None:
+    ref = terminal.write("tea")
+    ran = terminal("tag", ref, "drinks", "hot")
+    assert (ran.status, ran.err) == (1, "Error: memory not found: drinks\nDid you mean --add drinks,hot?\n")
+    assert terminal("tag", "drinks", ref).err == "Error: memory not found: drinks\n"
+    assert terminal("tag", ref, "drinks", "--add", "x").err == "Error: memory not found: drinks\n"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +9,6 @@ import pytest
 
 from commonplace import config
 from commonplace.config import keys
-from commonplace.errors import ConfigError
 
 TEXT = """\
 # mine
@@ -76,10 +74,6 @@ def test_what_a_setting_cannot_be_is_refused(terminal: Any, argv: list[str], mes
     assert (terminal.home / "config.yaml").read_text() == TEXT
 
 
-def test_a_near_miss_is_named(terminal: Any) -> None:
-    assert "Did you mean history.days?" in terminal("config", "get", "history.dayz").err
-
-
 def test_a_file_that_stops_all_commands_is_mended(terminal: Any) -> None:
     terminal.configure("daemon:\n  interval: soon\n")
     assert terminal("list").status == 1
@@ -106,22 +100,3 @@ def test_the_defaults_are_those_of_the_program(terminal: Any) -> None:
             terminal.ok("config", "set", each.name, each.default)
     now = replace(config.load(terminal.home, environ={}), rows={}, stamp=None)
     assert {key: getattr(now, key) for key in vars(usual)} == vars(usual)
-
-
-@pytest.mark.parametrize(
-    ("text", "error"),
-    [
-        ("storage: {root: 5}", 'storage.root must be a text, got "5"'),
-        ("storage: {root: [a]}", "storage.root must be a text, got \"['a']\""),
-        ("projects: {work: }", "projects.work names no folder; give one, or take the line out"),
-        ('projects: {work: ""}', "projects.work names no folder; give one, or take the line out"),
-        ("projects: {work: [a]}", "projects.work must be a text, got \"['a']\""),
-        ("graph: {file: [a]}", "graph.file must be a text, got \"['a']\""),
-    ],
-)
-def test_a_place_that_is_none_is_refused_by_its_key(terminal: Any, monkeypatch: Any, text: str, error: str) -> None:
-    monkeypatch.delenv("MEMORY_HOME", raising=False)
-    file = terminal.folder / "settings.yaml"
-    file.write_text(text)
-    with pytest.raises(ConfigError, match=re.escape(error)):
-        config.load(None, file)

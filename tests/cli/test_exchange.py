@@ -273,23 +273,6 @@ def test_a_folder_that_holds_the_memory_home_is_not_moved_into_it(terminal):
     assert terminal("import", "--from", "basic-memory", str(terminal.folder / "user")).status == 0
 
 
-@pytest.mark.parametrize(
-    ("argv", "message"),
-    [
-        (["--from", "mem1", "x"], 'invalid value "mem1" for --from: must be one of graph-jsonl, agent-memory, '
-                                  "memory-bank, basic-memory, mirror, chatgpt, claude, mem0, claude-mem, "
-                                  "mcp-memory-service"),
-        (["--from", "graph-jsonl"], "flag needs an argument: --from"),
-        (["--from", "graph-jsonl", "x", "--input", "y"], "--from names its own PATH: leave out --input"),
-        (["--from", "memory-bank", "x", "--project", "y"], "--project needs --from basic-memory, chatgpt or claude"),
-        (["file.jsonl"], "accepts 0 arg(s), received 1"),
-    ],
-)  # fmt: skip
-def test_wrong_usage_is_said(terminal, argv, message):
-    ran = terminal("import", *argv)
-    assert (ran.status, ran.error) == (2, message)
-
-
 def test_a_path_of_another_kind_is_named(terminal):
     file = terminal.folder / "file.json"
     file.write_text("{}")

@@ -162,7 +162,7 @@ def test_a_graph_file_in_use_gets_a_name_no_other_project_has(tmp_path: Path) ->
 
 
 def test_the_reply_to_a_large_create_is_bounded(bare: Any) -> None:
-    many = [{"name": f"e{n}", "entityType": "t", "observations": ["x" * 200]} for n in range(800)]
+    many = [{"name": f"e{n}", "entityType": "t", "observations": ["x" * 200]} for n in range(400)]
     made = graph(bare, "create_entities", entities=many)
     assert len(json.dumps(made)) <= 80_000
-    assert graph(bare, "search_nodes", query="e799", limit=1)["entities"][0]["observations"] == ["x" * 200]
+    assert graph(bare, "search_nodes", query="e399", limit=1)["entities"][0]["observations"] == ["x" * 200]

@@ -14,6 +14,25 @@ from commonplace.ingest.sources import SOURCES
 DATA = Path(__file__).parents[1] / "data" / "ingest"
 MEMORY = "projects/-srv-heron/memory"
 NUMBERS = {"claude": 6, "car-agent": 5, "fingersaver": 1, "logseq": 8, "obsidian": 8}
+LINKING = {
+    "claude": {f"{MEMORY}/house-rules.md": ["CLAUDE.md", f"{MEMORY}/counting.md"]},
+    "car-agent": {"garage/charging-cards.md": ["trips/2026-04-18 coast.md"]},
+    "logseq": {
+        "pages/Garden.md": ["journals/2026_05_07.md", "pages/Projects%2FGreenhouse.md", "pages/读书.md"],
+        "pages/archive/Ann Becker.md": ["journals/2026_05_07.md", "pages/Garden.md"],
+        "pages/读书.md": ["journals/2026_05_07.md"],
+        "pages/Projects___Rainwater.md": ["journals/2026/2026_05_08.md"],
+        "journals/2026_05_07.md": ["journals/2026/2026_05_08.md"],
+    },
+    "obsidian": {
+        "Projects/Heron.md": ["Home.md", "People/Lina.md"],
+        "Nature/Heron.md": ["Home.md", "Nature/2026/四月观察.md", "Projects/Heron.md"],
+        "People/Lina.md": ["Home.md", "People/小王.md", "Projects/Heron.md"],
+        "People/小王.md": ["Home.md", "Nature/2026/四月观察.md"],
+        "Reading/Deep Work.md": ["Home.md"],
+    },
+}
+"""Files of each source, with those whose wikilinks lead to them."""
 
 
 def take(terminal: Any, source: str, path: Path | None = None, *more: str) -> dict[str, Any]:
@@ -30,9 +49,8 @@ def memories(terminal: Any) -> dict[str, dict[str, Any]]:
     return {row["source_ref"].partition(":")[2]: row for row in rows if "source_ref" in row}
 
 
-def files(terminal: Any) -> dict[Path, tuple[bytes, int]]:
-    found = (each for each in terminal.home.rglob("*.md"))
-    return {each: (each.read_bytes(), each.stat().st_mtime_ns) for each in found}
+def files(folder: Path) -> dict[Path, tuple[bytes, int]]:
+    return {each: (each.read_bytes(), each.stat().st_mtime_ns) for each in folder.rglob("*.md")}
 
 
 @pytest.fixture
@@ -42,65 +60,32 @@ def vault(tmp_path: Path) -> Path:
 
 @pytest.mark.promise("001-17.14")
 @pytest.mark.parametrize("source", list(NUMBERS))
-def test_each_source_is_taken_in_once(terminal: Any, source: str) -> None:
+def test_each_source_is_taken_in_once_with_its_links_and_is_not_touched(terminal: Any, source: str) -> None:
+    theirs = files(DATA / source)
     first = take(terminal, source)
     assert first["ingested"] == NUMBERS[source]
     assert first["updated"] == 0
     assert {row["source"] for row in memories(terminal).values()} == {source}
-    before = files(terminal)
+    before = files(terminal.home)
     second = take(terminal, source)
     assert (second["ingested"], second["updated"]) == (0, 0)
     assert second["skipped"] == first["ingested"] + first["skipped"]
-    assert files(terminal) == before
+    assert files(terminal.home) == before
+    taken = memories(terminal)
+    for target, linking in LINKING.get(source, {}).items():
+        found = terminal("backlinks", taken[target]["id"], "--json").json["memories"]
+        assert sorted(row["source_ref"].partition(":")[2] for row in found) == linking
+    assert files(DATA / source) == theirs
 
 
 @pytest.mark.promise("001-17.14")
-@pytest.mark.parametrize(
-    ("source", "target", "linking"),
-    [
-        ("claude", f"{MEMORY}/house-rules.md", ["CLAUDE.md", f"{MEMORY}/counting.md"]),
-        ("car-agent", "garage/charging-cards.md", ["trips/2026-04-18 coast.md"]),
-        ("logseq", "pages/Garden.md", ["journals/2026_05_07.md", "pages/Projects%2FGreenhouse.md", "pages/读书.md"]),
-        ("logseq", "pages/archive/Ann Becker.md", ["journals/2026_05_07.md", "pages/Garden.md"]),
-        ("logseq", "pages/读书.md", ["journals/2026_05_07.md"]),
-        ("logseq", "pages/Projects___Rainwater.md", ["journals/2026/2026_05_08.md"]),
-        ("logseq", "journals/2026_05_07.md", ["journals/2026/2026_05_08.md"]),
-        ("obsidian", "Projects/Heron.md", ["Home.md", "People/Lina.md"]),
-        ("obsidian", "Nature/Heron.md", ["Home.md", "Nature/2026/四月观察.md", "Projects/Heron.md"]),
-        ("obsidian", "People/Lina.md", ["Home.md", "People/小王.md", "Projects/Heron.md"]),
-        ("obsidian", "People/小王.md", ["Home.md", "Nature/2026/四月观察.md"]),
-        ("obsidian", "Reading/Deep Work.md", ["Home.md"]),
-    ],
-)
-def test_wikilinks_between_files_taken_in_resolve(terminal: Any, source: str, target: str, linking: list[str]) -> None:
-    take(terminal, source)
-    found = terminal("backlinks", memories(terminal)[target]["id"], "--json").json["memories"]
-    assert sorted(row["source_ref"].partition(":")[2] for row in found) == linking
-
-
-@pytest.mark.promise("001-17.14")
-def test_changed_files_are_followed_and_deleted_ones_leave_their_memory(terminal: Any, vault: Path) -> None:
+def test_a_deleted_file_leaves_its_memory_and_a_deleted_memory_stays_so_until_wanted_again(
+    terminal: Any, vault: Path
+) -> None:
     take(terminal, "obsidian", vault)
-    before = memories(terminal)
-    (vault / "People" / "Lina.md").write_text("Left for the [[Nature/Heron]] station. #moved\n", "utf-8")
-    (vault / "Home.md").unlink()
-    (vault / "New.md").write_text("A new page about [[Lina Park]].\n", "utf-8")
-    done = take(terminal, "obsidian", vault)
-    assert (done["ingested"], done["updated"]) == (1, 1)
-    after = memories(terminal)
-    assert set(after) == set(before) | {"New.md"}
-    old, new = before["People/Lina.md"], after["People/Lina.md"]
-    assert (new["id"], new["created_at"], new["version"]) == (old["id"], old["created_at"], 2)
-    assert new["content"] == "Left for the [[Nature/Heron]] station. #moved"
-    assert new["tags"] == [*old["tags"], "moved"]
-    linking = terminal("backlinks", new["id"], "--json").json["memories"]
-    assert "New" in [row.get("title") for row in linking]
-    assert after["Home.md"] == before["Home.md"]
-
-
-@pytest.mark.promise("001-17.14")
-def test_a_deleted_memory_stays_deleted_until_it_is_wanted_again(terminal: Any, vault: Path) -> None:
+    (vault / "People" / "Lina.md").unlink()
     take(terminal, "obsidian", vault)
+    assert "People/Lina.md" in memories(terminal)
     gone = memories(terminal)["Home.md"]["id"]
     terminal.ok("delete", gone)
     assert take(terminal, "obsidian", vault)["ingested"] == 0
@@ -121,7 +106,7 @@ def test_undo_takes_a_run_back(terminal: Any, vault: Path) -> None:
 def test_the_text_of_the_answer(terminal: Any) -> None:
     argv = ["ingest", "--source", "logseq, fingersaver,logseq", "--path", str(DATA / "logseq")]
     assert terminal.ok(*argv, "--dry-run").startswith("would ingest logseq:journals/2026/2026_05_08.md\n")
-    assert not files(terminal)
+    assert not files(terminal.home)
     assert terminal.ok(*argv) == (
         "Ingested 8 memories from logseq\nIngested 0 memories from fingersaver\n\nTotal: 8 new memories ingested\n"
     )
@@ -131,13 +116,13 @@ def test_the_text_of_the_answer(terminal: Any) -> None:
 @pytest.mark.promise("001-17.4")
 def test_a_dry_run_names_what_a_run_does_and_changes_nothing(terminal: Any, vault: Path) -> None:
     dry = take(terminal, "obsidian", vault, "--dry-run")
-    assert not files(terminal)
+    assert not files(terminal.home)
     assert take(terminal, "obsidian", vault) == dry
     (vault / "Home.md").write_text("Home, written anew.\n", "utf-8")
-    before, home = files(terminal), memories(terminal)["Home.md"]["id"]
+    before, home = files(terminal.home), memories(terminal)["Home.md"]["id"]
     ran = terminal("ingest", "--source", "obsidian", "--path", str(vault), "--dry-run")
     assert ran.out == f"would update {home[:8]} obsidian:Home.md\n"
-    assert files(terminal) == before
+    assert files(terminal.home) == before
 
 
 def test_a_name_with_a_line_break_is_said_on_one_line(terminal: Any) -> None:
@@ -192,21 +177,6 @@ def test_all_are_the_sources_that_are_there_and_not_switched_off(terminal: Any, 
     assert named["total"] == 5
 
 
-@pytest.mark.parametrize(
-    ("text", "complaint"),
-    [
-        ("ingestion: no", "ingestion must hold keys and values"),
-        ("ingestion:\n  logseq: here", "ingestion.logseq must hold keys and values"),
-        ("ingestion:\n  logseq:\n    path: 3", 'ingestion.logseq.path must be a text, got "3"'),
-        ("ingestion:\n  logseq:\n    enabled: 3", 'ingestion.logseq.enabled must be true or false, got "3"'),
-    ],
-)
-def test_a_bad_configuration_is_named(terminal: Any, text: str, complaint: str) -> None:
-    config = terminal.home.parent / "config.yaml"
-    config.write_text(text, "utf-8")
-    assert terminal("--config", str(config), "ingest").error == f"load config: {config}: {complaint}"
-
-
 def test_doctor_names_a_source_there_is_not(terminal: Any) -> None:
     terminal.configure("ingestion:\n  obsidan:\n    path: x\n  logseq:\n    pth: x\n")
     texts = [each["text"] for each in terminal("doctor", "--json").json["findings"] if each["code"] == "bad_config"]
@@ -230,14 +200,18 @@ def test_what_could_not_be_read_is_said(terminal: Any, vault: Path) -> None:
     assert len(ran.json["sources"]["obsidian"]["warnings"]) == 4
 
 
-def test_the_files_of_the_source_are_not_touched(terminal: Any, vault: Path) -> None:
-    before = {each: (each.read_bytes(), each.stat().st_mtime_ns) for each in vault.rglob("*") if each.is_file()}
-    take(terminal, "obsidian", vault)
-    assert {each: (each.read_bytes(), each.stat().st_mtime_ns) for each in vault.rglob("*") if each.is_file()} == before
-
-
 def test_the_home_inside_the_folder_is_not_taken_in(terminal: Any) -> None:
     terminal.write("already a memory")
     (terminal.home.parent / "CLAUDE.md").write_text("# Of the user\n", "utf-8")
     (terminal.home / "categories" / "CLAUDE.md").write_text("# Of the home\n", "utf-8")
     assert take(terminal, "claude", terminal.home.parent)["ingested"] == 1
+
+
+def test_a_folder_read_by_every_source_is_warned_of(terminal: Any, tmp_path: Path) -> None:
+    (tmp_path / "vault").mkdir()
+    (tmp_path / "vault" / "a.md").write_text("tea", encoding="utf-8")
+    said = terminal("ingest", "--path", str(tmp_path / "vault"), "--dry-run").err
+    assert said.splitlines()[-1] == "Name the one whose notes these are, e.g. --source obsidian."
+    assert said.startswith("warning: claude, car-agent, fingersaver, logseq, obsidian each read this folder")
+    assert terminal("ingest", "--path", str(tmp_path / "vault"), "--source", "obsidian", "--dry-run").err == ""
+    assert terminal("ingest", "--path", str(tmp_path / "vault"), "--source", "claude,obsidian", "--dry-run").err == ""

@@ -13,17 +13,6 @@ LATER = "2027-01-01T00:00:00Z"
 
 
 @pytest.mark.promise("001-17.6")
-def test_a_memory_is_upgraded_and_can_then_be_deleted(terminal: Any) -> None:
-    one = terminal.write("deploy the repo on branch main")
-    assert terminal.ok("upgrade", one[:8]) == f"Upgraded memory {one} to long-term\n"
-    ran = terminal("upgrade", one, "--json")
-    assert (ran.json["memory"]["category"], ran.json["memory"]["expires_at"], ran.json["changed"]) == (
-        "project", None, False,
-    )  # fmt: skip
-    assert terminal.ok("delete", one) == f"Deleted memory: {one}\n"
-    assert terminal.ok("list") == "No memories found.\n"
-
-
 def test_an_explicit_category_is_kept_also_for_a_memory_that_is_organized(terminal: Any) -> None:
     one = terminal.write("deploy the repo on branch main")
     row = terminal("upgrade", one, "--category", "skills", "--json", "--now", LATER).json
@@ -35,6 +24,8 @@ def test_an_explicit_category_is_kept_also_for_a_memory_that_is_organized(termin
     assert terminal("upgrade", one, "--category", "people", "--json").json["memory"]["category"] == "people"
     terminal.ok("undo")
     assert terminal("read", one, "--json").json["memory"]["category"] == "skills"
+    assert terminal.ok("delete", one) == f"Deleted memory: {one}\n"
+    assert terminal.ok("list") == "No memories found.\n"
 
 
 def test_upgrade_refuses_what_is_no_category_and_what_is_no_memory(terminal: Any) -> None:
@@ -69,17 +60,6 @@ def test_decay_says_how_many_or_which(terminal: Any) -> None:
     assert terminal.ok("decay", *now) == "Decayed 1 unused memories\n"
     assert terminal.ok("decay", *now) == "Decayed 0 unused memories\n"
     assert terminal.ok("decay", "--dry-run", *now) == "Nothing to do.\n"
-
-
-def test_consolidate_prints_its_four_jobs_in_order(terminal: Any) -> None:
-    assert terminal.ok("consolidate") == (
-        "expire          0 items processed\ndecay           0 items processed\n"
-        "upgrade         0 items processed\nconsolidate     0 items processed\n"
-    )
-    row = terminal("consolidate", "--json").json
-    assert list(row["jobs"]) == ["expire", "decay", "upgrade", "consolidate"]
-    assert row["jobs"]["expire"] == {"processed": 0, "actions": []}
-    assert terminal.ok("consolidate", "--dry-run") == "Nothing to do.\n"
 
 
 def test_a_job_that_fails_is_an_error_and_the_others_are_done(terminal: Any, monkeypatch: pytest.MonkeyPatch) -> None:

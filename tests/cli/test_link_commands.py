@@ -25,16 +25,6 @@ def test_unlinking_is_remembered_by_both(terminal: Any) -> None:
         assert (memory["links"], memory["unlinked"]) == ([], [other])
 
 
-def test_the_missing_end_is_named(terminal: Any) -> None:
-    a = terminal.write("a")
-    for verb in ("link", "unlink"):
-        ran = terminal(verb, "nope", a, "--json")
-        assert ran.error == "source not found: memory not found: nope"
-        assert ran.json["error"]["code"] == "not_found"
-        assert terminal(verb, a, "nope").error == "target not found: memory not found: nope"
-        assert terminal(verb, a, a[:8]).error == "cannot link a memory to itself"
-
-
 def test_links_to_be_made_are_shown_first(terminal: Any) -> None:
     a = terminal.write("Heron")
     b = terminal.write("see [[heron]], [[Nobody]] and [[heron]]")

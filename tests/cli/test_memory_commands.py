@@ -45,21 +45,12 @@ def test_further_keys_follow_when_they_are_set(terminal: Any) -> None:
     assert lines[10:13] == ["Due:     2026-05-08 15:00 repeat FREQ=DAILY", "", "x"]
 
 
+@pytest.mark.promise("001-17.3")
 def test_bytes_that_are_no_text_are_refused(terminal: Any) -> None:
     assert terminal("write", "-", stdin=b"\xff\xfe").error == "the text on stdin is not valid UTF-8"
     for argv in (["write", "\udcff"], ["read", "\udcff"], ["write", "x", "--tags", "\udcff"]):
         assert terminal(*argv).error == "an argument is not valid UTF-8 text"
     assert terminal.ok("list") == "No memories found.\n"
-
-
-def test_with_a_category_it_is_organized_without_one_it_waits_in_the_inbox(terminal: Any) -> None:
-    assert terminal.ok("write", "x", "--category", "lessons").startswith("Created lessons/organized memory: ")
-    assert terminal.ok("write", "x", "--category", "inbox").startswith("Created inbox memory: ")
-    assert terminal.ok("write", "x").startswith("Created inbox memory: ")
-    memories = terminal("list", "--json").json["memories"]
-    assert [(m["phase"], m["category"], m["expires_at"] is None) for m in memories] == [
-        ("inbox", "inbox", False), ("inbox", "inbox", False), ("organized", "lessons", True),
-    ]  # fmt: skip
 
 
 def test_now_is_the_time_of_writing(terminal: Any) -> None:
@@ -113,7 +104,6 @@ def test_an_ambiguous_id_says_how_many_it_matches(terminal: Any) -> None:
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        (["write", "x", "--category", "../../../pwned"], 'invalid category "../../../pwned"'),
         (["write", "x", "--scope", "agent:"], 'invalid scope "agent:"'),
         (["write", "x", "--scope", "agent:-UP"], 'invalid scope "agent:-UP"'),
         (["list", "--category", "Soul"], 'invalid category "Soul"'),
@@ -121,9 +111,7 @@ def test_an_ambiguous_id_says_how_many_it_matches(terminal: Any) -> None:
         (["search", "x", "--phase", "long"], 'invalid phase "long"'),
         (["search", "x", "--from", "2026-02-30"], 'invalid --from date: "2026-02-30"'),
         (["search", "x", "--to", "20260201"], 'invalid --to date: "20260201"'),
-        (["read", "../../secret/s"], "memory not found: ../../secret/s"),
         (["read", ""], "memory not found: "),
-        (["delete", "nope"], "memory not found: nope"),
         (["tag", "nope"], "memory not found: nope"),
     ],
 )
@@ -131,15 +119,6 @@ def test_a_bad_argument_is_named_once(terminal: Any, argv: list[str], message: s
     ran = terminal(*argv)
     assert (ran.status, ran.out, ran.error, ran.err.count("Error:")) == (1, "", message, 1)
     assert [path for path in terminal.folder.rglob("*.md") if path.is_file()] == []
-
-
-def test_only_reading_one_memory_counts_as_access(terminal: Any) -> None:
-    ref = terminal.write("x")
-    terminal.ok("list")
-    terminal.ok("search", "x")
-    assert "\nAccess: 1\n" in terminal.ok("read", ref)
-    assert "\nAccess: 2\n" in terminal.ok("read", ref[:8])
-    assert terminal("list", "--json").json["memories"][0]["access_count"] == 2
 
 
 def test_previews_count_code_points_and_stay_on_one_line(terminal: Any) -> None:
@@ -179,6 +158,9 @@ def test_ranked_search_ranks_words_in_title_tags_and_text(terminal: Any) -> None
     terminal.write("remarkable")
     found = terminal("search", "heron", "--ranked", "--json").json
     assert (found["total"], found["memories"][0]["id"]) == (2, best)
+    assert found["memories"][0]["passage"] == "heron heron heron"
+    assert found["memories"][0]["why"]
+    assert found["memories"][0]["score"] > found["memories"][1]["score"] > 0
     assert terminal("search", "ark", "--ranked").out == "No matching memories found.\n"
     assert terminal("search", "", "--ranked", "--json").json["total"] == 3
 
@@ -206,41 +188,6 @@ def test_deleting_can_be_tried_first(terminal: Any) -> None:
     assert not path.exists()
 
 
-@pytest.mark.promise("001-17.13")
-def test_an_agent_sees_no_foreign_memory_nor_its_id_in_links(terminal: Any) -> None:
-    mine, theirs = terminal.write("mine"), terminal.write("theirs", "--scope", "agent:claude")
-    terminal.ok("link", mine, theirs)
-    assert terminal("read", mine, "--json").json["memory"]["links"] == [theirs]
-    assert terminal("read", mine, "--agent", "copilot", "--json").json["memory"]["links"] == []
-    assert "\nLinks:  []\n" in terminal.ok("read", mine, "--agent", "copilot")
-    assert terminal("read", mine, "--agent", "claude", "--json").json["memory"]["links"] == [theirs]
-    for argv in (["read", theirs], ["delete", theirs], ["tag", theirs, "--add", "x"], ["backlinks", theirs]):
-        assert terminal(*argv, "--agent", "copilot").error == f"memory not found: {theirs}"
-
-
-def test_unreadable_files_are_mentioned_once_and_left_alone(terminal: Any) -> None:
-    terminal.write("good", "--category", "knowledge")
-    bad = terminal.home / "categories" / "knowledge" / "bad.md"
-    bad.write_bytes(b"\xff\xfe bad")
-    broken = bad.with_name("broken.md")
-    broken.write_text("---\ntags: [\n---\nx\n")
-    ran = terminal("list", "--json")
-    assert (ran.status, ran.json["total"]) == (0, 1)
-    assert ran.err == "warning: 2 unreadable files, run memory doctor\n"
-    assert "unreadable files: 2\n" in terminal.ok("status")
-    bad.unlink()
-    assert terminal("search", "good").err == "warning: 1 unreadable file, run memory doctor\n"
-    assert broken.read_text() == "---\ntags: [\n---\nx\n"
-
-
-def test_a_ranked_search_says_what_was_found_and_why(terminal: Any) -> None:
-    terminal.write("The invoices are numbered per country", "--category", "decisions", "--source", "claude")
-    found = terminal("search", "invoices", "--ranked", "--json").json["memories"]
-    assert [each["passage"] for each in found] == ["The invoices are numbered per country"]
-    assert found[0]["why"]
-    assert found[0]["score"] > 0
-
-
 def test_a_budget_of_tokens_bounds_what_a_ranked_search_returns(terminal: Any) -> None:
     for number in range(6):
         terminal.write(f"invoices, part {number}: " + "words and more words " * 20, "--category", "knowledge")
@@ -248,11 +195,6 @@ def test_a_budget_of_tokens_bounds_what_a_ranked_search_returns(terminal: Any) -
     assert few["total"] == 6
     assert 0 < len(few["memories"]) < 6
     assert sum(len(each["passage"]) for each in few["memories"]) <= 400
-
-
-def test_a_budget_of_tokens_needs_a_ranking(terminal: Any) -> None:
-    ran = terminal("search", "x", "--max-tokens", "100")
-    assert (ran.status, ran.error) == (2, "--max-tokens needs --ranked")
 
 
 def test_context_prints_the_best_evidence_within_a_budget(terminal: Any) -> None:
@@ -306,20 +248,15 @@ def test_read_takes_what_log_and_search_print(terminal: Any) -> None:
     assert terminal("read", ref[:8], "Plan", "--json").json["results"][1]["note"] == row
 
 
-@pytest.mark.parametrize(
-    ("first", "last", "found"),
-    [
-        ("last week", None, ["new", "week"]), ("上周", "上周", ["week"]), (None, "last week", ["week", "old"]),
-        ("today", "today", ["new"]), ("7d", "7d", []), ("2026-05-01", "yesterday", ["week"]),
-        ("last month", "last month", ["old"]),
-    ],
-)  # fmt: skip
-def test_days_may_be_relative(
-    terminal: Any, monkeypatch: pytest.MonkeyPatch, first: str | None, last: str | None, found: list[str]
-) -> None:
+def test_days_may_be_relative(terminal: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     for text, at in (("old", "2026-04-20T10:00Z"), ("week", "2026-05-03T23:00Z"), ("new", "2026-05-05T09:00Z")):
         terminal.write(text, "--now", at)
-    bounds = [word for name, day in (("--from", first), ("--to", last)) if day for word in (name, day)]
     monkeypatch.setattr("commonplace.clock.now", lambda: datetime(2026, 5, 5, 12, tzinfo=UTC))
-    rows = terminal("search", "", *bounds, "--json").json["memories"]
-    assert [row["content"] for row in rows] == found
+    for bounds, found in (
+        (["--from", "last week"], ["new", "week"]), (["--from", "上周", "--to", "上周"], ["week"]),
+        (["--to", "last week"], ["week", "old"]), (["--from", "today", "--to", "today"], ["new"]),
+        (["--from", "7d", "--to", "7d"], []), (["--from", "2026-05-01", "--to", "yesterday"], ["week"]),
+        (["--from", "last month", "--to", "last month"], ["old"]),
+    ):  # fmt: skip
+        rows = terminal("search", "", *bounds, "--json").json["memories"]
+        assert [row["content"] for row in rows] == found, bounds

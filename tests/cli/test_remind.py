@@ -281,20 +281,6 @@ def test_a_method_that_fails_is_said_and_the_reminder_has_fired_all_the_same(
     assert terminal.ok("notify", "--now", LATE) == "Notified 0 reminders\n"
 
 
-@pytest.mark.promise("001-17.9")
-def test_a_nasty_text_reaches_the_program_as_it_is(terminal: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal.configure("notification:\n  method: notify-send\n")
-    record = terminal.folder / "notify-send"
-    record.write_text('#!/bin/sh\nprintf "%s\\0" "$@" > "$0.arguments"\n')
-    record.chmod(0o755)
-    monkeypatch.setenv("PATH", str(terminal.folder))
-    text = "tomorrow at 3pm \"a\" 'b' $(touch owned) `touch owned`\n; rm -rf x"
-    remind(terminal, text)
-    terminal.ok("notify", "--now", LATE)
-    assert Path(f"{record}.arguments").read_text().split("\0")[-2] == text
-    assert list(terminal.folder.rglob("owned")) == []
-
-
 @pytest.mark.promise("001-17.13")
 def test_an_agent_lists_fires_and_acknowledges_only_what_it_sees(terminal: Any) -> None:
     own = remind(terminal, "own tomorrow at 3pm", "--agent", "x", "--scope", "agent:x")["memory"]["id"]

@@ -12,8 +12,7 @@ import commonplace
 from cli.conftest import PROGRAM, run_process
 from commonplace.cli.presets import PRESETS, preset
 from commonplace.errors import CommonplaceError
-from serve.forked import run
-from serve.process import environment
+from contract.mcp_server import Server
 
 
 def test_a_tool_of_any_toolset_is_run_once(terminal: Any) -> None:
@@ -56,42 +55,27 @@ def test_a_call_that_cannot_be_made_is_refused(terminal: Any, argv: list[str], m
     assert ran.error.startswith(message)
 
 
-def serve(*argv: str, started: bool = False, **env: str) -> list[dict[str, Any]]:
-    """The answers of `memory mcp`, forked or `started`, to a client that asks for the tools and the projects, then
-    goes."""
-    lines = [
-        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
-            "protocolVersion": "2025-06-18", "capabilities": {},
-            "clientInfo": {"name": "claude-code", "version": "1"}}},
-        {"jsonrpc": "2.0", "method": "notifications/initialized"},
-        {"jsonrpc": "2.0", "id": 2, "method": "tools/list"},
-        {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {
-            "name": "list_memory_projects", "arguments": {}}},
-    ]  # fmt: skip
-    given = "".join(json.dumps(line) + "\n" for line in lines).encode()
-    if started:
-        done = run_process(*PROGRAM, "mcp", *argv, env=env, input=given)
-    else:
-        done = run([*PROGRAM, "mcp", *argv], env=environment() | env, input=given)
+def test_mcp_serves_the_default_toolsets_to_a_client_that_asks_and_goes(terminal: Any) -> None:
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    lines: list[dict[str, Any]] = [
+        {"id": 1, "method": "initialize", "params": hello},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/list"},
+        {"id": 3, "method": "tools/call", "params": {"name": "list_memory_projects", "arguments": {}}},
+    ]
+    given = "".join(json.dumps({"jsonrpc": "2.0"} | line) + "\n" for line in lines).encode()
+    done = run_process(*PROGRAM, "mcp", input=given)  # a real start
     assert (done.returncode, done.stderr) == (0, b"")
-    answers = {each["id"]: each for each in map(json.loads, done.stdout.splitlines())}
-    return [answers[number] for number in (1, 2, 3)]
-
-
-def tools(answer: dict[str, Any]) -> set[str]:
-    return {tool["name"] for tool in answer["result"]["tools"]}
-
-
-def test_mcp_serves_the_default_toolsets(terminal: Any) -> None:
-    hello, listed, projects = serve(started=True)
-    assert hello["result"]["serverInfo"]["version"] == commonplace.__version__
-    assert {"memory", "write_note", "search_notes"} <= tools(listed)
-    assert "kv" in str(projects["result"])
+    answers = {each["id"]: each["result"] for each in map(json.loads, done.stdout.splitlines())}
+    assert answers[1]["serverInfo"]["version"] == commonplace.__version__
+    assert {"memory", "write_note", "search_notes"} <= {tool["name"] for tool in answers[2]["tools"]}
+    assert "kv" in str(answers[3])
 
 
 @pytest.mark.parametrize("argv", [("--tools", "memory"), ("--as", "anthropic")])
 def test_mcp_serves_the_toolsets_asked_for(terminal: Any, argv: tuple[str, ...]) -> None:
-    assert tools(serve(*argv)[1]) == {"memory"}
+    with Server(*argv) as server:
+        assert [tool["name"] for tool in server.ask("tools/list")["result"]["tools"]] == ["memory"]
 
 
 @pytest.mark.promise("000b-12.18")
@@ -107,10 +91,12 @@ def test_the_basic_memory_preset_serves_its_projects_and_leaves_them_alone(
     config = folder / "config.json"
     config.write_text(json.dumps({"env": "dev", "projects": {"main": path}, "default_project": "main"}))
     before = {each: (each.read_bytes(), each.stat().st_mtime_ns) for each in (config, vault / "a.md")}
-    _hello, listed, projects = serve("--as", "basic-memory", BASIC_MEMORY_CONFIG_DIR=str(folder))
-    assert "memory" not in tools(listed)
-    assert "write_note" in tools(listed)
-    text = projects["result"]["structuredContent"]["result"]
+    with Server("--as", "basic-memory", BASIC_MEMORY_CONFIG_DIR=str(folder)) as server:
+        tools = {tool["name"] for tool in server.ask("tools/list")["result"]["tools"]}
+        text = server.data("list_memory_projects")["result"]
+        assert server.close() == 0
+    assert "memory" not in tools
+    assert "write_note" in tools
     assert next(line for line in text.splitlines() if line.startswith("- ")).startswith("- main (local) [")
     assert {each: (each.read_bytes(), each.stat().st_mtime_ns) for each in before} == before
     assert [each.name for each in folder.iterdir()] == ["config.json"]

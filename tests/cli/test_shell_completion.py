@@ -90,20 +90,12 @@ def test_an_id_is_offered_with_a_preview_and_fast(terminal: Any, monkeypatch: py
     assert not loaded & {"yaml", "mcp", "numpy", "asyncio", "pydantic", "commonplace.engine.memory"}
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_the_script_of_a_shell_is_printed(terminal: Any, shell: str) -> None:
-    script = terminal.ok("completion", shell)
-    assert f"_MEMORY_COMPLETE={shell}_complete" in script
-    assert not terminal.home.exists()
-
-
-def test_another_shell_is_refused(terminal: Any) -> None:
+def test_the_script_of_a_shell_is_printed(terminal: Any) -> None:
+    scripts = {shell: terminal.ok("completion", shell) for shell in ("bash", "zsh", "fish")}
+    assert all(f"_MEMORY_COMPLETE={shell}_complete" in script for shell, script in scripts.items())
     assert terminal("completion", "ksh").error == 'no completion for "ksh"; there is one for bash, zsh, fish'
-
-
-def test_bash_understands_its_script(terminal: Any) -> None:
-    script = terminal.ok("completion", "bash")
-    done = run_process("bash", "-n", input=script.encode())
+    assert not terminal.home.exists()
+    done = run_process("bash", "-n", input=scripts["bash"].encode())
     assert (done.returncode, done.stderr) == (0, b"")
 
 

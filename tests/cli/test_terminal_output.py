@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
-from cli.conftest import PROGRAM, run_process
+from cli.conftest import PROGRAM, environment
 from commonplace.cli import output
 from commonplace.text.gate import example
+from serve.forked import Forked
 
 BAD = "\x1b]52;c;aGk=\x07\x1b[2J\x9b1m\u202egp.exe\x7f"
 RAW = "\x1b\x07\x9b\u202e\x7f\r"
@@ -48,21 +49,21 @@ def planted(terminal: Any) -> str:
 
 
 @pytest.mark.promise("issue-terminal")
-@pytest.mark.parametrize(
-    "argv",
-    ["list", "read {}", "search hello", "search hello --ranked", "context hello", "log", "doctor", "status", "undo",
-     "delete {}", "read \x1b[2J\u202e", "write --category \x1b[2Jx y", "list --json", "read {} --json", "log --json",
-     "doctor --json", "export", "tag {} --add z\x1b[1m", "project list", "call search_notes {{\"query\":\"hello\"}}",
-     "call list_directory {{\"depth\":3}}", "agent --prompt hello", "project add a\x1b[1m /nowhere\u202e",
-     "graph export", "import --input /nowhere\x1b[2J\nx", "consolidate --dry-run"],
-)  # fmt: skip
-def test_no_command_lets_stored_text_act_on_a_terminal(tty: Any, argv: str) -> None:
+def test_no_command_lets_stored_text_act_on_a_terminal(tty: Any) -> None:
     ref = planted(tty)
-    ran = tty(*(each.format(ref) for each in argv.split(" ")))
-    assert ran.out + ran.err
-    assert not set(ran.out + ran.err) & set(RAW), argv
-    if "--json" in argv:
-        assert json.loads(ran.out)
+    for argv in (
+        "list", "read {}", "search hello", "search hello --ranked", "context hello", "log", "doctor", "status",
+        "read \x1b[2J\u202e", "write --category \x1b[2Jx y", "list --json", "read {} --json", "log --json",
+        "doctor --json", "export", "project list", "call search_notes {{\"query\":\"hello\"}}",
+        "call list_directory {{\"depth\":3}}", "agent --prompt hello", "project add a\x1b[1m /nowhere\u202e",
+        "graph export", "import --input /nowhere\x1b[2J\nx", "consolidate --dry-run", "tag {} --add z\x1b[1m", "undo",
+        "delete {}", "undo",
+    ):  # fmt: skip
+        ran = tty(*(each.format(ref) for each in argv.split(" ")))
+        assert ran.out + ran.err, argv
+        assert not set(ran.out + ran.err) & set(RAW), argv
+        if "--json" in argv:
+            assert json.loads(ran.out)
 
 
 def test_a_pipe_gets_the_text_as_it_is(terminal: Any) -> None:
@@ -147,8 +148,9 @@ def test_who_is_to_type_the_input_is_told_so(tty: Any) -> None:
 def test_who_starts_the_server_for_clients_on_a_terminal_is_told_what_it_waits_for(terminal: Any) -> None:
     leader, follower = os.openpty()
     os.write(leader, b"\x04")
-    done = run_process(*PROGRAM, "mcp", stdin=follower)
-    os.close(leader)
-    os.close(follower)
+    with open(follower, "r+b", buffering=0) as screen:
+        server = Forked([*PROGRAM, "mcp"], env=environment(), stdin=screen)
     said = b"This waits for a program that speaks MCP, up to Ctrl-D. To connect yours: memory install\n"
-    assert (done.returncode, done.stdout, done.stderr) == (0, b"", said)
+    assert server.communicate(60) == (b"", said)
+    assert server.returncode == 0
+    os.close(leader)

@@ -62,13 +62,6 @@ def test_nothing_but_blanks_is_refused(terminal: Any, content: str) -> None:
     assert not list(terminal.home.rglob("*.md"))
 
 
-def test_text_that_is_not_utf_8_is_refused(terminal: Any) -> None:
-    ran = terminal("write", "-", stdin=b"caf\xe9")
-    assert ran.status == 1
-    assert "UTF-8" in ran.err
-    assert not list(terminal.home.rglob("*.md"))
-
-
 @pytest.fixture(scope="module")
 def memory(tmp_path_factory: pytest.TempPathFactory):
     with open_memory(tmp_path_factory.mktemp("trips") / "home", watch=False) as memory:

@@ -9,6 +9,7 @@ import json
 import os
 import re
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +33,9 @@ MY_REMINDER = "dddd2111-2222-4333-8444-555566667777"
 def memory_text(ref: str, scope: str, content: str, links: tuple[str, ...] = (), **more: str) -> str:
     listed = "links:\n" + "".join(f"  - {each}\n" for each in links) if links else ""
     keys = "".join(f"{key}: {value}\n" for key, value in more.items())
+    category = "reminders" if content.endswith("tea") else "knowledge"
     return (
-        f"---\nid: {ref}\nphase: organized\ncategory: knowledge\nscope: {scope}\nsource: manual\n"
+        f"---\nid: {ref}\nphase: organized\ncategory: {category}\nscope: {scope}\nsource: manual\n"
         "created_at: 2026-05-07T10:00:00Z\n"
         f"updated_at: 2026-05-07T10:00:00Z\nexpires_at: null\naccess_count: 0\n"
         f"{listed}version: 1\n{keys}---\n{content}\n"
@@ -45,9 +47,7 @@ VISIBLE = {
         MINE, "agent:x", "shared words mine [[their secret]] [[open thing]]", (THEIRS, OPEN)
     ),
     "categories/knowledge/open.md": memory_text(OPEN, "global", "open thing shared words", (MINE, THEIRS)),
-    "categories/reminders/my tea.md": memory_text(MY_REMINDER, "agent:x", "my tea", due_at="2026-05-09").replace(
-        "category: knowledge", "category: reminders"
-    ),
+    "categories/reminders/my tea.md": memory_text(MY_REMINDER, "agent:x", "my tea", due_at="2026-05-09"),
     "notes/Open.md": "# Open\n\n- [fact] shared words #t\n- see [[Secret]]\n- see [[Mine]]\n",
     "notes/Mine.md": "---\nscope: agent:x\n---\nshared words [[Open]] [[secret title]]\n",
     "memories/open.md": "- [fact] shared words [[Open]]\n",
@@ -62,9 +62,7 @@ HIDDEN = {
         due_at="2026-05-09",
         supersedes=OPEN,
     ),
-    "categories/reminders/their tea.md": memory_text(
-        THEIR_REMINDER, "agent:y", "their tea", due_at="2026-05-08"
-    ).replace("category: knowledge", "category: reminders"),
+    "categories/reminders/their tea.md": memory_text(THEIR_REMINDER, "agent:y", "their tea", due_at="2026-05-08"),
     "categories/inbox/theirs too.md": memory_text(THEIRS_TOO, "agent:y", "open thing"),
     "notes/private/Secret.md": "---\nscope: agent:y\ntitle: secret title\naliases: [Secret]\n"
     "status: secretstatus\n---\n"
@@ -175,22 +173,13 @@ def test_prompts_resources_and_completions_are_the_same(homes: tuple[Path, Path]
     def run(home: Path) -> str:
         with open_memory(home, agent="x", watch=False) as memory:
             tools = Tools(memory)
-            said = [
-                each.render(
-                    memory,
-                    {"topic": words, "query": words}
-                    if "query" in dict(map(lambda one: one[:2], each.arguments))
-                    else {"topic": words},
-                )
-                for each in tools.registry.prompts.values()
-                for words in ("secret", "shared words")
-            ]
+            said = []
+            for prompt, words in product(tools.registry.prompts.values(), ("secret", "shared words")):
+                names = ("topic", "query") if "query" in [name for name, *_ in prompt.arguments] else ("topic",)
+                said.append(prompt.render(memory, dict.fromkeys(names, words)))
             (template,) = tools.registry.templates
-            said += [
-                str(template.complete(memory, "path", prefix, {"project": project}))
-                for prefix in ("", "pri", "sec")
-                for project in ("notes", "memories")
-            ]
+            for prefix, project in product(("", "pri", "sec"), ("notes", "memories")):
+                said.append(str(template.complete(memory, "path", prefix, {"project": project})))
             return "\n".join(said)
 
     same(homes, run, "prompts")
@@ -200,46 +189,32 @@ def test_every_verb_of_the_python_api_is_the_same(homes: tuple[Path, Path]) -> N
     def run(home: Path) -> str:
         with open_memory(home, agent="x", watch=False) as memory:
             infos, total = memory.list(limit=0, order="path")
-            said: list[object] = [
-                [info.path for info in infos],
-                total,
-                memory.stats(),
-                memory.complete(""),
-                memory.context_for("shared secret words"),
-            ]
+            said: list[object] = [[info.path for info in infos], total, memory.stats(), memory.complete("")]
+            said += [memory.context_for("shared secret words"), memory.recent("99y")[1], memory.log()]
+            said += [hit.note.path for hit in memory.search("shared OR secret", limit=50)]
             for info in infos:
-                said += [
-                    info.path,
-                    [(each.target, each.state, each.note and each.note.path) for each in memory.outgoing(info)],
-                    [each.path for each in memory.backlinks(info)],
-                    [each.note.path for each in memory.context(info, depth=3).reached],
-                ]
-            said += [
-                [hit.note.path for hit in memory.search("shared OR secret", limit=50)],
-                memory.recent("99y")[1],
-                memory.log(),
-            ]
+                said += [(each.target, each.state, each.note and each.note.path) for each in memory.outgoing(info)]
+                said += [info.path, *(each.path for each in memory.backlinks(info))]
+                said += [each.note.path for each in memory.context(info, depth=3).reached]
             return "\n".join(map(repr, said))
 
     same(homes, run, "python")
 
 
 def test_each_agent_sees_its_own_and_the_owner_all(terminal: Any, homes: tuple[Path, Path]) -> None:
-    home = str(homes[0])
-    assert json.loads(terminal.ok("--home", home, "list", "--json"))["total"] == 6
-    assert json.loads(terminal.ok("--home", home, "--agent", "y", "list", "--json"))["total"] == 4
-    assert json.loads(terminal.ok("--home", home, "--agent", "x", "list", "--json"))["total"] == 3
-    shown = json.loads(terminal.ok("--home", home, "--agent", "x", "read", MINE, "--json"))["memory"]
-    assert shown["links"] == [OPEN]
-    assert json.loads(terminal.ok("--home", home, "read", MINE, "--json"))["memory"]["links"] == [THEIRS, OPEN]
+    at = ["--home", str(homes[0]), "--json"]
+    for agent, total, links in (([], 6, [THEIRS, OPEN]), (["--agent", "y"], 4, None), (["--agent", "x"], 3, [OPEN])):
+        assert terminal(*at, *agent, "list").json["total"] == total
+        if links is not None:
+            assert terminal(*at, *agent, "read", MINE).json["memory"]["links"] == links
 
 
 def test_what_an_agent_links_keeps_the_links_it_does_not_see(terminal: Any, homes: tuple[Path, Path]) -> None:
-    home = str(homes[0])
-    new = json.loads(terminal.ok("--home", home, "--agent", "x", "write", "new", "--json"))["memory"]["id"]
-    terminal.ok("--home", home, "--agent", "x", "link", MINE, new)
-    terminal.ok("--home", home, "--agent", "x", "tag", MINE, "--add", "t")
-    assert json.loads(terminal.ok("--home", home, "read", MINE, "--json"))["memory"]["links"] == [THEIRS, OPEN, new]
+    at = ["--home", str(homes[0]), "--json"]
+    new = terminal(*at, "--agent", "x", "write", "new").json["memory"]["id"]
+    terminal.ok(*at, "--agent", "x", "link", MINE, new)
+    terminal.ok(*at, "--agent", "x", "tag", MINE, "--add", "t")
+    assert terminal(*at, "read", MINE).json["memory"]["links"] == [THEIRS, OPEN, new]
 
 
 def test_an_agent_can_undo_its_deletion_though_a_foreign_memory_lost_a_link(homes: tuple[Path, Path]) -> None:

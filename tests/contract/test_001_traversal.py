@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -23,35 +24,34 @@ def outside(folder: Path) -> dict[str, Any]:
     return {name: (mode, held) for name, (mode, _, held) in seen(folder).items() if ".commonplace" not in name}
 
 
-@pytest.mark.parametrize("string", STRINGS)
-def test_a_category_or_scope_there_is_not_is_refused(terminal: Any, string: str) -> None:
+def test_a_category_or_scope_there_is_not_is_refused(terminal: Any) -> None:
     put(terminal.folder / "user/x.md", "outside\n")
     ref = terminal.write("kept")
     before = outside(terminal.folder)
-    for option, word in (("--category", "category"), ("--scope", "scope"), ("--phase", "phase")):
-        for argv in (["write", "text"], ["list"], ["search", "text"]):
-            if argv[0] == "write" and option == "--phase":
-                continue
-            ran = terminal(*argv, f"{option}={string}")
-            assert ran.status == 1
-            assert ran.err.startswith(f'Error: invalid {word} "{flat(string)}"\n'), (argv, option)
-            assert ran.err.count("Error:") == 1
+    lines = [["write", "text", name] for name in ("category", "scope")]
+    lines += [[*argv, name] for argv in (["list"], ["search", "x"]) for name in ("category", "scope", "phase")]
+    for string, (*argv, name) in product(STRINGS, lines):
+        ran = terminal(*argv, f"--{name}={string}")
+        assert ran.status == 1, (argv, name, string)
+        assert ran.err.startswith(f'Error: invalid {name} "{flat(string)}"\n'), (argv, name, string)
+        assert ran.err.count("Error:") == 1
     assert outside(terminal.folder) == before
     assert terminal("read", ref).status == 0
 
 
-@pytest.mark.parametrize("string", STRINGS)
-def test_an_id_that_is_none_is_not_found(terminal: Any, string: str) -> None:
+def test_an_id_that_is_none_is_not_found(terminal: Any) -> None:
     put(terminal.folder / "user/x.md", "---\nid: ../x\n---\noutside\n")
     ref = terminal.write("kept")
     before = outside(terminal.folder)
-    for argv in (["read", string], ["delete", string], ["tag", string, "--add", "t"], ["backlinks", string]):
-        ran = terminal(argv[0], *argv[2:], "--", string)
-        assert (ran.status, ran.err) == (1, f"Error: memory not found: {flat(string)}\n"), argv
-    for verb in ("link", "unlink"):
-        for pair, word in (([string, ref], "source"), ([ref, string], "target")):
-            ran = terminal(verb, "--", *pair)
-            assert (ran.status, ran.err) == (1, f"Error: {word} not found: memory not found: {flat(string)}\n")
+    for string in STRINGS:
+        missing = f"memory not found: {flat(string)}\n"
+        for argv in (["read"], ["delete"], ["tag", "--add", "t"], ["backlinks"]):
+            ran = terminal(*argv, "--", string)
+            assert (ran.status, ran.err) == (1, f"Error: {missing}"), argv
+        for verb in ("link", "unlink"):
+            for pair, word in (([string, ref], "source"), ([ref, string], "target")):
+                ran = terminal(verb, "--", *pair)
+                assert (ran.status, ran.err) == (1, f"Error: {word} not found: {missing}"), verb
     assert outside(terminal.folder) == before
 
 

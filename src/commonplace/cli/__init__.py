@@ -102,7 +102,7 @@ def _run(arguments: list[str], invocation: Invocation) -> int:
 
     from commonplace.cli import output
     from commonplace.cli.invocation import COMPLETE_VARIABLE
-    from commonplace.errors import CommonplaceError
+    from commonplace.errors import CommonplaceError, NotFound, ProjectNotFound, choices
 
     try:
         try:
@@ -125,16 +125,21 @@ def _run(arguments: list[str], invocation: Invocation) -> int:
     except click.Abort:
         return _INTERRUPTED
     except click.UsageError as error:
-        from commonplace.cli.syntax import usage_hint, usage_sentence
+        from commonplace.cli.syntax import usage_words
 
         options = arguments[: arguments.index("--")] if "--" in arguments else arguments
         invocation.json = invocation.json or "--json" in options
-        return _failed(invocation, usage_sentence(error), "usage", 2, usage_hint(error))
+        message, hint = usage_words(error)
+        return _failed(invocation, message, "usage", 2, hint)
     except CommonplaceError as error:
         times = getattr(error, "candidates", ()) if error.code in _TIME_ERRORS else None
         details = {} if times is None else {"candidates": [each.isoformat() for each in times]}
-        message, hint = output.error_sentence(error), output.error_hint(error)
-        return _failed(invocation, message, error.code, error.exit_code, hint, **details)
+        hint = error.hint
+        if isinstance(error, ProjectNotFound):
+            hint = choices(error.name, error.names, "Projects")
+        elif isinstance(error, NotFound) and error.suggestions:
+            hint = f"Did you mean {' or '.join(error.suggestions)}?"
+        return _failed(invocation, output.error_sentence(error), error.code, error.exit_code, hint, **details)
 
 
 def command_group() -> Group:

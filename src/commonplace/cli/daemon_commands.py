@@ -56,8 +56,17 @@ def serve(
 
     With --http also over HTTP, to callers with a token: memory token add NAME (docs/http.md).
     """
+    from commonplace.clock import duration
+
     settings = call.settings
-    every = settings.interval if interval is None else _interval(interval)
+    every = settings.interval
+    if interval is not None:
+        try:
+            every = duration(interval)
+        except InvalidInput:
+            every = timedelta(0)
+        if every < timedelta(seconds=1):
+            raise InvalidInput(f"invalid interval: {interval}", "At least 1s, e.g. 30s, 5m or 1h30m.")
     if print_unit is not None:
         from commonplace.serve.daemon import UNITS, unit_file
 
@@ -118,7 +127,15 @@ def page(call: Invocation, *, http: Text, no_open: bool) -> int | None:
         address = f"{at}/page/enter?code={PageVisitors(Access(settings.home)).new_code()}"
         call.answer(address, address=address)
         output.write(flush=True)
-        return None if no_open else _open(address)
+        has_screen = sys.platform == "darwin" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+        if no_open or not has_screen:
+            return None
+        import webbrowser
+        from threading import Thread
+
+        opening = Thread(target=webbrowser.open, args=(address,), daemon=True)
+        opening.start()
+        return opening
 
     if (running := http_address(layout.http)) is not None:
         if opening := show(running):
@@ -131,18 +148,6 @@ def page(call: Invocation, *, http: Text, no_open: bool) -> int | None:
     _log_to(None, logging.WARNING)
     served = registry(("agent", *DEFAULT_TOOLSETS), settings)
     return _serve(call, settings, settings.interval, served, place, [*DEFAULT_TOOLSETS], show=show, any_port=not http)
-
-
-def _open(address: str) -> Thread | None:
-    """Open a browser, where there is a screen for one: the thread that does."""
-    if not (sys.platform == "darwin" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
-        return None
-    import webbrowser
-    from threading import Thread
-
-    opening = Thread(target=webbrowser.open, args=(address,), daemon=True)
-    opening.start()
-    return opening
 
 
 def _serve(
@@ -254,15 +259,6 @@ def _announce(text: str) -> None:
     with suppress(BrokenPipeError, Failure):
         output.text(text)
         output.write(flush=True)
-
-
-def _interval(text: str) -> timedelta:
-    from commonplace.clock import duration
-
-    with suppress(InvalidInput):
-        if (value := duration(text)) >= timedelta(seconds=1):
-            return value
-    raise InvalidInput(f"invalid interval: {text}", "At least 1s, e.g. 30s, 5m or 1h30m.")
 
 
 def _log_to(file: str | None, level: int = logging.INFO) -> None:

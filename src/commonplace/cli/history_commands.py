@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime, tzinfo
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from commonplace.cli.invocation import Invocation
 from commonplace.cli.memory_commands import minute, moment_of
@@ -26,6 +26,8 @@ _ERASED_KEYS = ("notes", "changes", "texts", "files", "bytes", "remains", "menti
 _SHOWN = 20
 """Notes named before the question whether to erase them."""
 _ENTRY_KEYS = ("change", "time", "verb", "project", "path", "old_hash", "new_hash", "agent", "face")
+_IF_SET = ("details", "root", "run")
+"""Further keys of an entry, of changes that have them."""
 
 
 @command("log", "[REF]", keys={"entries": _ENTRY_KEYS}, own_agent=True, example="memory log --since yesterday")
@@ -48,9 +50,16 @@ def log(call: Invocation, ref: str | None = None, *, limit: int, agent: Text, si
             runs = [[each] for each in memory.log(ref, limit=limit, agent=agent, since=start)]
         else:
             runs = memory.log_by_run(ref, limit=limit, agent=agent, since=start)
-        if call.json:
-            return call.document(entries=[_entry(change) for change, *_ in runs])
-        call.answer("\n".join(_line(each, zone) for each in runs) or "No changes found.")
+        if not call.json:
+            return call.answer("\n".join(_line(each, zone) for each in runs) or "No changes found.")
+        rows = []
+        for change, *_ in runs:  # the hashes are those of the file the change is about
+            place = change.project, change.path
+            about = min(change.texts(), key=lambda each: (each.project, each.path) != place, default=None)
+            row = {key: getattr(change, key, None) for key in _ENTRY_KEYS} | {"change": change.number}
+            row |= {"old_hash": about and about.old, "new_hash": about and about.new}
+            rows.append(row | {key: value for key in _IF_SET if (value := getattr(change, key))})
+        call.document(entries=rows)
 
 
 def _line(changes: Sequence[Change], zone: tzinfo | None) -> str:
@@ -73,15 +82,6 @@ def _place(change: Change) -> str:
     """`project/path`; for a project that only one process of the home had, the path from the file system's root."""
     place = change.root or change.project.removeprefix(".")
     return f"{place}/{change.path}" if change.path else place
-
-
-def _entry(change: Change) -> dict[str, Any]:
-    """One change as JSON; the hashes are those of the file it is about. `details` and `root` only if set."""
-    touched = sorted(change.texts(), key=lambda each: (each.project, each.path) != (change.project, change.path))
-    about = next(iter(touched), None)
-    own = {"change": change.number, "old_hash": about and about.old, "new_hash": about and about.new}
-    further = {key: value for key in ("details", "root", "run") if (value := getattr(change, key))}
-    return {key: getattr(change, key, None) for key in _ENTRY_KEYS} | own | further
 
 
 @command("undo", "[N]", keys=("undone", "change"), example="memory undo 12")

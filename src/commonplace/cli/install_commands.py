@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from difflib import unified_diff
 from functools import cache
 from pathlib import Path
@@ -29,6 +29,7 @@ from commonplace.errors import CommonplaceError, near
 
 _START_SECONDS, _VERSION_SECONDS = 30.0, 10.0
 _IDS = lambda _: [*table.clients()]
+_NOBODY = "No client was found on this machine. Name one: memory install CLIENT; for others: memory install --print"
 _STATUS = "{:<17} {:<6} {:<24} {:<8} {}"
 
 
@@ -93,19 +94,21 @@ def install(
         return row
 
     named = ids or (("claude-code",) if native_memory and not all_ else ())
-    chosen = _chosen(named, all_, project, print_=print_, agents_md=agents_md)
-    rows = [_row(client, connected) for client in chosen]
-    texts = [_told(client, row) for client, row in zip(chosen, rows, strict=True)]
-    failed = any(row["result"] in ("refused", "not found") for row in rows)
-    started = None
-    done = [each["client"] for each in rows if each["result"] in ("written", "unchanged")]
-    if not http and not dry_run and not print_ and set(done) - {"agents-md"}:
+    rows, texts, started = [], [], None
+    for client in _chosen(named, all_, project, print_=print_, agents_md=agents_md):
+        try:
+            done = connected(client)
+        except CommonplaceError as error:
+            done = {"result": "refused", "reason": str(error)}
+        rows.append({"client": client.id, "title": client.title} | done)
+        texts.append(_told(client, rows[-1]))
+    served = {each["client"] for each in rows if each["result"] in ("written", "unchanged")} - {"agents-md"}
+    if not http and not dry_run and not print_ and served:
         started = _start(server.argv)
         texts.append(f"Started it: {started['error'] or '{tools} tools, {seconds} s.'.format_map(started)}")
-        failed = failed or started["error"] is not None
-    nobody = "No client was found on this machine. Name one: memory install CLIENT; for others: memory install --print"
-    call.answer("\n".join(texts) or nobody, clients=rows, server=started)
-    return int(failed)
+    call.answer("\n".join(texts) or _NOBODY, clients=rows, server=started)
+    failed = any(row["result"] in ("refused", "not found") for row in rows)
+    return int(failed or (started is not None and started["error"] is not None))
 
 
 @command("uninstall", "[CLIENT...]", keys=("clients",), complete=_IDS, example="memory uninstall --all")
@@ -122,28 +125,21 @@ def uninstall(
     if not (ids or all_ or agents_md):
         raise Usage("requires a CLIENT, or --all")
     server, installer = Server(checked_name(name)), Installer(call.settings.home)
-
-    def disconnected(client: Client) -> dict[str, Any]:
-        own = _memories(client, installer.home) if not project else []
-        if any(not installer.wrote(each, present(each)[0]) for each in _own_file(client, own)[: len(own)]):
-            own = []  # somebody else's
-        wanted = _targets(client, server, project, hooks=not project, program=["memory"], more=own)
-        return _changes(installer, (), wanted, replace=replace, dry_run=dry_run)
-
-    chosen = _chosen(ids, all_, project, agents_md=agents_md)
-    rows = [_row(client, disconnected) for client in chosen]
-    done = [each for each in zip(chosen, rows, strict=True) if ids or each[1]["result"] != "unchanged"]
-    call.answer("\n".join(_told(*each) for each in done) or "Nothing to take out.", clients=rows)
+    rows, texts = [], []
+    for client in _chosen(ids, all_, project, agents_md=agents_md):
+        try:
+            own = _memories(client, installer.home) if not project else []
+            if any(not installer.wrote(each, present(each)[0]) for each in _own_file(client, own)[: len(own)]):
+                own = []  # somebody else's
+            wanted = _targets(client, server, project, hooks=not project, program=["memory"], more=own)
+            done = _changes(installer, (), wanted, replace=replace, dry_run=dry_run)
+        except CommonplaceError as error:
+            done = {"result": "refused", "reason": str(error)}
+        rows.append({"client": client.id, "title": client.title} | done)
+        if ids or done["result"] != "unchanged":
+            texts.append(_told(client, rows[-1]))
+    call.answer("\n".join(texts) or "Nothing to take out.", clients=rows)
     return int(any(each["result"] == "refused" for each in rows))
-
-
-def _row(client: Client, act: Callable[[Client], dict[str, Any]]) -> dict[str, Any]:
-    """What became of a client: the keys of its row in JSON."""
-    row = {"client": client.id, "title": client.title}
-    try:
-        return row | act(client)
-    except CommonplaceError as error:
-        return row | {"result": "refused", "reason": str(error)}
 
 
 def _globals(call: Invocation) -> list[str]:
@@ -265,50 +261,45 @@ def _plugin_is_on(client: Client) -> bool:
 
 
 def _show(call: Invocation, server: Server, project: bool) -> int:
-    """The table of clients."""
-    installer = Installer(call.settings.home)
-    known = [each for each in table.clients().values() if each.project or not project]
-    rows = [_state(installer, each, server, project) for each in known]
+    """The table of clients; `entry` is none, ok, other command, broken command, address, not ours, plugin or
+    unreadable, with the reason."""
+    installer, rows = Installer(call.settings.home), []
     lines = [table_row(_STATUS, "client", "found", "entry", "hooks", "file").rstrip()]
-    for row in rows:
-        entry = f"{row['entry']} {row['version']}" if row["version"] else row["entry"]
-        hooks = {True: "yes", False: "no", None: "-"}[row["hooks"]]
-        file = re.sub(f"^{re.escape(os.path.expanduser('~'))}(?=/)", "~", row["file"]) if row["found"] else ""
-        lines.append(table_row(_STATUS, row["client"], "yes" if row["found"] else "no", entry, hooks, file).rstrip())
+    for client in table.clients().values():
+        if project and not client.project:
+            continue
+        file = client.place(os.environ, Path.cwd() if project else None)
+        found, entry, version, hooks = client.is_here(os.environ), "none", None, None
+        assert file is not None
+        try:
+            edit = table.entry(client, server)
+            target = Target(client, file, client.format, [edit])
+            (value,) = present(target)
+            if value is not None:
+                argv = table.command_of(value)
+                entry = "ok" if value == edit.value else "other command"
+                if not table.is_our_server(value):
+                    entry = "address" if not argv and installer.wrote(target, value) else "not ours"
+                else:
+                    version = _version(*(argv[: argv.index("mcp")] if "mcp" in argv else argv[:1]))
+                    entry = entry if version else "broken command"
+            hook_file = client.hook_file(os.environ)
+            if hook_file is not None and not project:
+                calls = [each for each in table.hooks(client, ["memory"]) if not each.kept]
+                hooks = all(each is not None for each in present(Target(client, hook_file, "json", calls)))
+        except CommonplaceError as error:
+            entry = f"unreadable: {error}"
+        if not project and entry == "none" and _plugin_is_on(client):
+            entry, hooks = "plugin", True
+        rows.append({"client": client.id, "title": client.title, "found": found, "entry": entry, "version": version,
+                     "hooks": hooks, "file": str(file)})  # fmt: skip
+        has_hooks = {True: "yes", False: "no", None: "-"}[hooks]
+        place = re.sub(f"^{re.escape(os.path.expanduser('~'))}(?=/)", "~", str(file)) if found else ""
+        shown = f"{entry} {version}" if version else entry
+        lines.append(table_row(_STATUS, client.id, "yes" if found else "no", shown, has_hooks, place).rstrip())
     lines.append("\nConnect: memory install CLIENT, or memory install --all. Nothing was changed.")
     call.answer("\n".join(lines), clients=rows, server=None)
     return 0
-
-
-def _state(installer: Installer, client: Client, server: Server, project: bool) -> dict[str, Any]:
-    """What `memory install` tells of a client; `entry` is none, ok, other command, broken command, address, not ours,
-    plugin or unreadable, with the reason.
-    """
-    file = client.place(os.environ, Path.cwd() if project else None)
-    found, entry, version, hooks = client.is_here(os.environ), "none", None, None
-    assert file is not None
-    try:
-        edit = table.entry(client, server)
-        target = Target(client, file, client.format, [edit])
-        (value,) = present(target)
-        if value is not None:
-            argv = table.command_of(value)
-            entry = "ok" if value == edit.value else "other command"
-            if not table.is_our_server(value):
-                entry = "address" if not argv and installer.wrote(target, value) else "not ours"
-            else:
-                version = _version(*(argv[: argv.index("mcp")] if "mcp" in argv else argv[:1]))
-                entry = entry if version else "broken command"
-        hook_file = client.hook_file(os.environ)
-        if hook_file is not None and not project:
-            calls = [each for each in table.hooks(client, ["memory"]) if not each.kept]
-            hooks = all(each is not None for each in present(Target(client, hook_file, "json", calls)))
-    except CommonplaceError as error:
-        entry = f"unreadable: {error}"
-    if not project and entry == "none" and _plugin_is_on(client):
-        entry, hooks = "plugin", True
-    return {"client": client.id, "title": client.title, "found": found, "entry": entry, "version": version,
-            "hooks": hooks, "file": str(file)}  # fmt: skip
 
 
 @cache

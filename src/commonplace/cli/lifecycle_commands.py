@@ -305,17 +305,9 @@ def _ask(memory: Memory, items: list[ReviewItem], *, more: bool) -> None:
     at = 0
     while at < len(items):
         item = items[at]
-        choices = [f"  {letter}  {label}" for letter, label in item.choices]
-        output.text(
-            "\n".join(
-                [
-                    f"\n{at + 1} of {len(items)}{'+' if more else ''}  {item.text}",
-                    *_listed(item),
-                    *choices,
-                    f"  ({_KEYS})",
-                ]
-            )
-        )
+        lines = [f"\n{at + 1} of {len(items)}{'+' if more else ''}  {item.text}", *_listed(item)]
+        lines += [f"  {letter}  {label}" for letter, label in item.choices]
+        output.text("\n".join([*lines, f"  ({_KEYS})"]))
         key = click.getchar()
         if key in "q\x03\x04\x1b":
             break

@@ -154,11 +154,7 @@ def read(call: Invocation, *refs: str, as_of: Text) -> None:
             infos = [memory.version_at(each, moment) for each in infos]
         texts, rows, zone = [], [], memory.settings.zone
         for info in infos:
-            if info.project in MEMORY_PROJECTS:
-                row = read_record(memory, info)
-                rows.append({"memory": row, "provenance": info.provenance.row()})
-                texts.append("" if call.json else _block(row, zone))
-            else:
+            if info.project not in MEMORY_PROJECTS:
                 note = memory.read(info)
                 row = {key: getattr(note, key) for key in _NOTE_KEYS} | {"tags": list(note.tags)}
                 times = {"created_at": note.created, "updated_at": note.changed}
@@ -166,6 +162,25 @@ def read(call: Invocation, *refs: str, as_of: Text) -> None:
                 rows.append({"note": row, "provenance": note.provenance.row()})
                 shown = row | {key: _local(time, zone) for key, time in times.items()}
                 texts.append(_NOTE.format_map(shown | {"place": place_of(note), "tags": " ".join(note.tags)}))
+                continue
+            row = read_record(memory, info)
+            rows.append({"memory": row, "provenance": info.provenance.row()})
+            if call.json:
+                continue
+            shown = row | {key: " ".join(row[key]) for key in ("tags", "links")} | {"source": row["source"] or ""}
+            shown |= {key: _local(row[key], zone) for key in ("created_at", "updated_at")}
+            lines = [_BLOCK.format_map(shown)]
+            if row.get("suspicious"):
+                lines.append(f"Suspicious: {' '.join(row['suspicious'])}")
+            if row["expires_at"]:
+                lines.append(f"Expires: {_local(row['expires_at'], zone)}")
+            if due := row.get("due_at"):
+                with suppress(ValueError, OverflowError):  # else it is shown as the note has it
+                    due = minute(due, zone)
+                lines.append(f"Due:     {due}" + (f" repeat {row['repeat']}" if row.get("repeat") else ""))
+            if validity := row.get("validity"):
+                lines.append(f"Valid:   {validity}")
+            texts.append("\n".join([*lines, "", row["content"]]))
         call.answer_each(texts, rows, "\n\n")
 
 
@@ -193,26 +208,6 @@ def any_note(memory: Memory, ref: str) -> NoteInfo:
 def place_of(info: Note | NoteInfo) -> str:
     """`project/path`, as `log` shows it."""
     return f"{info.project}/{info.path}"
-
-
-def _block(row: dict[str, Any], zone: tzinfo | None) -> str:
-    """The text of `read`."""
-    shown = row | {"source": row["source"] or "", "tags": " ".join(row["tags"]), "links": " ".join(row["links"])}
-    shown |= {key: _local(row[key], zone) for key in ("created_at", "updated_at")}
-    lines = [_BLOCK.format_map(shown)]
-    if row.get("suspicious"):
-        lines.append(f"Suspicious: {' '.join(row['suspicious'])}")
-    if row["expires_at"]:
-        lines.append(f"Expires: {_local(row['expires_at'], zone)}")
-    if due := row.get("due_at"):
-        try:
-            due = minute(due, zone)
-        except (ValueError, OverflowError):
-            pass  # shown as the note has it
-        lines.append(f"Due:     {due}" + (f" repeat {row['repeat']}" if row.get("repeat") else ""))
-    if validity := row.get("validity"):
-        lines.append(f"Valid:   {validity}")
-    return "\n".join([*lines, "", row["content"]])
 
 
 def as_of_moment(memory: Memory, text: Text) -> datetime | None:

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 from unicodedata import combining, east_asian_width
 
-from commonplace.errors import Ambiguous, CommonplaceError, NotFound, ProjectNotFound, ProjectRefused, choices
+from commonplace.errors import Ambiguous, CommonplaceError, NotFound, ProjectNotFound, ProjectRefused
 from commonplace.text.unicode import flat, json_escape, one_line, visible
 
 if TYPE_CHECKING:
@@ -47,18 +47,9 @@ def error_sentence(error: CommonplaceError) -> str:
     return str(error)
 
 
-def error_hint(error: CommonplaceError) -> str:
-    """What stands under the sentence on stderr: near misses and the values there are."""
-    if isinstance(error, ProjectNotFound):
-        return choices(error.name, error.names, "Projects")
-    if isinstance(error, NotFound) and error.suggestions:
-        return f"Did you mean {' or '.join(error.suggestions)}?"
-    return error.hint
-
-
 def table_row(template: str, *cells: object) -> str:
     """One line of a table; line breaks and control characters in `cells` are escaped."""
-    return template.format(*(flat(str(each)) for each in cells))
+    return template.format(*[flat(str(each)) for each in cells])
 
 
 def text(content: str, *, as_json: bool = False, painted: bool = False, paged: bool = False) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from commonplace.cli.output import Failure
 from commonplace.errors import ConfigError
@@ -64,14 +64,24 @@ _OPTIONS = ("kebab_filenames", "write_note_overwrite_default", "update_permalink
 
 def _basic_memory(environ: Mapping[str, str]) -> Preset:
     """The projects of an installed Basic Memory, its options and environment; its configuration is read, never
-    written. Without one the vault it would use by itself, if that is there."""
+    written. Without one the vault it would use by itself, if that is there. Raises ConfigError."""
     from commonplace.faces.notes.drop_in_replies import Vault
 
-    settings = _basic_memory_config(environ)
-    listed = settings.get("projects", {})
+    base = environ.get("XDG_CONFIG_HOME")
+    folder = environ.get("BASIC_MEMORY_CONFIG_DIR") or (f"{base}/basic-memory" if base else "~/.basic-memory")
+    file = Path(os.path.expanduser(folder)) / "config.json"
+    try:
+        settings = json.loads(file.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError:
+        root = os.path.expanduser(environ.get("BASIC_MEMORY_HOME") or "~/basic-memory")
+        settings = {"projects": {"main": root} if os.path.isdir(root) else {}, "default_project": "main"}
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"load config: {file}: {getattr(error, 'strerror', error)}") from None
+    if not isinstance(settings, dict) or not isinstance(settings.get("projects"), dict):
+        raise ConfigError(f"load config: {file}: it names no projects")
     default, only = settings.get("default_project"), environ.get("BASIC_MEMORY_MCP_PROJECT") or None
     names, places, cloud = dict[str, str](), dict[str, str](), set[str]()
-    for name, entry in listed.items():
+    for name, entry in settings["projects"].items():
         # A project is a path, or since Basic Memory 0.18 an object that has one.
         entry = entry if isinstance(entry, dict) else {"path": entry}
         path = entry.get("path")
@@ -91,23 +101,6 @@ def _basic_memory(environ: Mapping[str, str]) -> Preset:
     vault = Vault(names, only, frozenset(cloud), **options)
     start = only if only in names else default if default in names else next(iter(names), None)
     return Preset(("notes",), places, names.get(start) if isinstance(start, str) else None, vault=vault)
-
-
-def _basic_memory_config(environ: Mapping[str, str]) -> dict[str, Any]:
-    """What its config.json says; without one, the project it would make. Raises ConfigError."""
-    base = environ.get("XDG_CONFIG_HOME")
-    folder = environ.get("BASIC_MEMORY_CONFIG_DIR") or (f"{base}/basic-memory" if base else "~/.basic-memory")
-    file = Path(os.path.expanduser(folder)) / "config.json"
-    try:
-        settings = json.loads(file.read_text(encoding="utf-8-sig"))
-    except FileNotFoundError:
-        vault = os.path.expanduser(environ.get("BASIC_MEMORY_HOME") or "~/basic-memory")
-        return {"projects": {"main": vault}, "default_project": "main"} if os.path.isdir(vault) else {}
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"load config: {file}: {getattr(error, 'strerror', error)}") from None
-    if not isinstance(settings, dict) or not isinstance(settings.get("projects"), dict):
-        raise ConfigError(f"load config: {file}: it names no projects")
-    return settings
 
 
 def json_folder(environ: Mapping[str, str] = os.environ) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from commonplace.cli import output
@@ -34,10 +34,6 @@ _DAY = 'YYYY-MM-DD, or e.g. yesterday, 7d, "last week", 上周.'
 _NEAREST = 5
 
 
-def limit_option(default: int) -> Callable[..., Any]:
-    return option("--limit", type=Number(), default=default, help="How many at most; 0 = all.")
-
-
 phase_option = option("--phase", type=Names("phase", lambda _: PHASES), help="inbox, organized or archived.")
 archived_flag = flag("--archived", "Only archived memories.")
 _by_option = option("--by", metavar="WHO", help="Only written by: owner, an agent's name, import, web, file.")
@@ -53,7 +49,7 @@ _client_option = option("--client", help="Only written with this program: cli, s
 @as_of_option
 @_by_option
 @_client_option
-@limit_option(50)
+@option("--limit", type=Number(), default=50, help="How many at most; 0 = all.")
 def list_(call: Invocation, *, limit: int, archived: bool, as_of: Text, by: Text, client: Text, **filters: Any) -> None:
     """List memories, newest first; archived ones only when asked for."""
     wanted = memory_query(**filters, archived=archived or None).replace(by=by, client=client)
@@ -86,7 +82,7 @@ def list_(call: Invocation, *, limit: int, archived: bool, as_of: Text, by: Text
 @as_of_option
 @_by_option
 @_client_option
-@limit_option(0)
+@option("--limit", type=Number(), default=0, help="How many at most; 0 = all.")
 @flag("--ranked", "Search words in title, tags and text; best first.")
 @option("--max-tokens", "most", type=Number(), metavar="N", help="With --ranked: the best that fit into N tokens.")
 @flag("--all", "Also the notes of all other projects.", "every")
@@ -153,26 +149,22 @@ def _counted(*found: Hits) -> str:
     return f"{sum(each.total for each in found)}{' or more' if is_lower_bound else ''}"
 
 
-def _nearest(memory: Memory, wanted: Query, text: str) -> list[NoteInfo]:
-    """The notes that come nearest to `text`: those with all of its words, else with any."""
-    from commonplace.text.tokens import is_cjk, words
-
-    parts = ([each[at : at + 2] for at in range(max(1, len(each) - 1))] if is_cjk(each) else [each]
-             for each in words(text))  # fmt: skip
-    for asked in filter(None, (text, " OR ".join(f'"{part}"' for every in parts for part in every))):
-        if hits := memory.search(wanted.replace(text=asked), limit=_NEAREST):
-            return [hit.note for hit in hits]
-    return []
-
-
 def _show_found(
     call: Invocation, memory: Memory, wanted: Query, text: str, found: Sequence[NoteInfo], total: str,
     elsewhere: Query, every: bool,
 ) -> None:  # fmt: skip
     """What was found, for a person: when nothing was, the nearest by words; and how much more other projects hold."""
+    from commonplace.text.tokens import is_cjk, words
+
     foot = [f"Found: {total} {'notes' if every else 'memories'}"]
     if not found and text.strip():
-        found = _nearest(memory, wanted.replace(projects=None if every else wanted.projects), text)
+        near = wanted.replace(projects=None if every else wanted.projects)
+        parts = ([each[at : at + 2] for at in range(max(1, len(each) - 1))] if is_cjk(each) else [each]
+                 for each in words(text))  # fmt: skip
+        for asked in filter(None, (text, " OR ".join(f'"{part}"' for pair in parts for part in pair))):
+            hits = memory.search(near.replace(text=asked), limit=_NEAREST)  # those with all words, else with any
+            if found := [hit.note for hit in hits]:
+                break
         foot = ["No matching memories found."]
         if found:
             output.text(f'Nothing holds "{one_line(text)}". Nearest by words:\n')

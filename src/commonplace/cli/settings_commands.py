@@ -51,8 +51,8 @@ def _settings(call: Invocation) -> Settings:
         return settings_file.load(call.home, call.config, unread=True)
 
 
-def _row(file: Path, key: ConfigKey) -> dict[str, Any]:
-    found = config_text.stored(file, key.name)
+def _row(rows: dict[str, Any], key: ConfigKey) -> dict[str, Any]:
+    found = config_text.stored(rows, key.name)
     default = None if key.default.startswith("(") else _value(key.default, "")
     row = key.name, default if found is None else found, default, found is not None, key.meaning
     return dict(zip(_KEYS, row, strict=True))
@@ -80,7 +80,7 @@ def _shown(value: Any) -> str:
 @command("get", "KEY", keys=_KEYS, complete=_SETTINGS, example="memory config get daemon.interval")
 def config_get(call: Invocation, name: str) -> None:
     """Print the value of a setting: what config.yaml says, else the default."""
-    row = _row(_settings(call).file, _key(name))
+    row = _row(config_text.read(_settings(call).file), _key(name))
     call.answer(_shown(row["value"]), **row)
 
 
@@ -112,7 +112,7 @@ def _write(call: Invocation, key: ConfigKey, value: Any) -> None:
         except ConfigError as error:
             reason = str(error).removeprefix(f"load config: {settings.file}: ")
             raise Failure(f"cannot set {key.name}: {reason.removeprefix(key.name).lstrip(': ')}", error.code) from None
-    row = _row(settings.file, key)
+    row = _row(config_text.read(settings.file), key)
     call.answer(f"{key.name}: {_shown(row['value']) or key.default}", **row)
 
 
@@ -120,7 +120,8 @@ def _write(call: Invocation, key: ConfigKey, value: Any) -> None:
 def config_list(call: Invocation) -> None:
     """List all settings: value, whether it is the default, and what it means."""
     file = _settings(call).file
-    known = [(each, _row(file, each)) for each in keys() if "{" not in each.name]
+    rows = config_text.read(file)
+    known = [(each, _row(rows, each)) for each in keys() if "{" not in each.name]
     cells = []
     for key, row in known:
         value = _shown(row["value"]) if row["set"] else f"{_shown(row['default']) or key.default.strip('()')} (default)"
@@ -215,20 +216,8 @@ def project_default(call: Invocation, name: str) -> None:
         call.answer(f"Default project: {chosen.name}", project=_rows(memory, chosen)[0])
 
 
-_TOKEN_KEYS = (
-    "id",
-    "name",
-    "begins",
-    "scope",
-    "projects",
-    "agent",
-    "member",
-    "expires",
-    "rate",
-    "quota",
-    "used",
-    "state",
-)
+_TOKEN_KEYS = ("id", "name", "begins", "scope", "projects", "agent", "member", "expires", "rate", "quota", "used",
+               "state")  # fmt: skip
 _SPACE_KEYS = ("name", "home", "members")
 _TOKENS = "{:<8} {:<16} {:<11} {:<6} {:<12} {:<10} {:<10} {:<8} {}"
 _SPACE_ROW = "{:<16} {:<30} {}"

@@ -129,7 +129,7 @@ class PositionalWords(click.Argument):
     def __init__(self, names: Sequence[str], first: Values | None = None):
         super().__init__(["words"], nargs=-1, required=False, type=click.UNPROCESSED)
         self.names = names
-        self.least = sum(1 for name in names if not name.startswith("["))
+        self.least = len([name for name in names if not name.startswith("[")])
         self.most = None if names and names[-1].rstrip("]").endswith("...") else len(names)
         self._first = first
 
@@ -161,20 +161,10 @@ class PositionalWords(click.Argument):
         return Names("word", values).shell_complete(ctx, self, incomplete) if values else []
 
 
-def _keep(ctx: click.Context, param: click.Parameter, value: Any) -> None:
-    """Store a global option in the invocation, wherever on the line it stood."""
-    invocation = ctx.find_object(Invocation)
-    if value and invocation is not None:
-        setattr(invocation, param.name or "", value)
-        if isinstance(value, datetime):
-            now = invocation.now = value.astimezone(UTC)
-            invocation.offset, invocation.own_clock = value.tzinfo, lambda: now
-
-
 @cache
 def _global_options() -> dict[str, click.Option]:
     return {
-        name: click.Option([f"--{name}"], help=text, expose_value=False, callback=_keep, **more)
+        name: click.Option([f"--{name}"], help=text, **more)
         for name, text, more in (
             ("home", "The memory home, or postgresql://… [MEMORY_HOME, else ~/.memory].", {"metavar": "DIR"}),
             ("config", "The configuration file [config.yaml of the home].", {"metavar": "FILE"}),
@@ -187,17 +177,27 @@ def _global_options() -> dict[str, click.Option]:
 
 
 class _Documented(click.Command):
-    """What commands and groups share: errors know their command, global options stand apart in the help."""
+    """What commands and groups share: errors know their command; global options go to the invocation, wherever on the
+    line they stood, and stand apart in the help."""
 
     globals: Sequence[click.Option] = ()
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         try:
-            return super().parse_args(ctx, args)
+            rest = super().parse_args(ctx, args)
         except click.UsageError as error:
             if error.ctx is None:
                 error.ctx = ctx
             raise
+        invocation = ctx.find_object(Invocation) or Invocation()
+        given = {name: ctx.params.pop(name) for each in self.globals if (name := each.name)}
+        for name, value in given.items():
+            if value:
+                setattr(invocation, name, value)
+        if (moment := given.get("now")) is not None:
+            now = invocation.now = moment.astimezone(UTC)
+            invocation.offset, invocation.own_clock = moment.tzinfo, lambda: now
+        return rest
 
     def get_help_option(self, ctx: click.Context) -> click.Option | None:
         if (option := super().get_help_option(ctx)) is not None:
@@ -239,7 +239,7 @@ class Command(_Documented):
         options = dict(ctx.params)
         try:
             given = (*options["words"], *options.values(), *options.get("tags", ()))
-            "".join(each for each in given if isinstance(each, str)).encode()
+            "".join([each for each in given if isinstance(each, str)]).encode()
         except UnicodeEncodeError:  # bytes that are not UTF-8 arrive as lone surrogates
             raise Failure("an argument is not valid UTF-8 text") from None
         invocation.starting()
@@ -354,32 +354,22 @@ def flag(name: str, help: str, *names: str) -> Callable[..., Any]:
     return click.option(name, *names, is_flag=True, help=help)
 
 
-def usage_sentence(error: click.UsageError) -> str:
-    """What is wrong, in the contract's words."""
-    if isinstance(error, click.NoSuchOption):
-        return f"unknown flag: {error.option_name}"
-    if isinstance(error, click.BadOptionUsage):
-        params = error.ctx.command.params if error.ctx else []
-        if any(isinstance(each, click.Option) and error.option_name in each.opts and each.is_flag for each in params):
-            return f"{error.option_name} takes no value"
-        return f"flag needs an argument: {error.option_name}"
-    return error.format_message()
-
-
-def usage_hint(error: click.UsageError) -> str:
-    """Where to read on: the line under the error."""
-    if error.ctx is None:
-        return "Run 'memory --help' for usage."
-    hint = f"Run '{error.ctx.command_path} --help' for usage."
-    takes_text = any(isinstance(each, PositionalWords) and each.most is None for each in error.ctx.command.params)
-    if takes_text and isinstance(error, click.NoSuchOption):
-        hint += "\nPut -- in front of text that begins with a dash."
+def usage_words(error: click.UsageError) -> tuple[str, str]:
+    """What is wrong, in the contract's words, and where to read on: the lines under the error."""
+    params = error.ctx.command.params if error.ctx else []
+    options = [each for each in params if isinstance(each, click.Option)]
     guesses: Sequence[str] = error.guesses if isinstance(error, Usage) else ()
+    said, hint = error.format_message(), f"Run '{error.ctx.command_path if error.ctx else 'memory'} --help' for usage."
     if isinstance(error, click.NoSuchOption):
-        flags = (name for each in error.ctx.command.params if isinstance(each, click.Option) for name in each.opts)
-        names = [name.removeprefix("--") for name in flags if name.startswith("--")]
+        said = f"unknown flag: {error.option_name}"
+        if any(isinstance(each, PositionalWords) and each.most is None for each in params):
+            hint += "\nPut -- in front of text that begins with a dash."
+        names = [name.removeprefix("--") for each in options for name in each.opts if name.startswith("--")]
         guesses = [f"--{name}" for name in near(error.option_name.lstrip("-"), names)]
-    return hint + (f"\nDid you mean {' or '.join(dict.fromkeys(guesses))}?" if guesses else "")
+    elif isinstance(error, click.BadOptionUsage):
+        is_flag = any(each.is_flag for each in options if error.option_name in each.opts)
+        said = f"{error.option_name} takes no value" if is_flag else f"flag needs an argument: {error.option_name}"
+    return said, hint + (f"\nDid you mean {' or '.join(dict.fromkeys(guesses))}?" if guesses else "")
 
 
 @command("completion", "SHELL", keys=("shell", "script"), complete=lambda _: _SHELLS, example="memory completion zsh")

@@ -485,7 +485,7 @@ class IntoDatabase:
         """The files all replicas share, as they are to be there."""
         layout, settings = self.session.engine.layout, self.session.engine.settings
         changes = {f"projects.{name}": None if name in self.outside else f"{OWN}/{name}" for name in settings.projects}
-        changes |= {"storage.root": None} if config_text.stored(layout.config, "storage.root") else {}
+        changes |= {"storage.root": None} if config_text.stored(config_text.read(layout.config), "storage.root") else {}
         found = {}
         if layout.config.exists():
             found[layout.config.name] = config_text.change(layout.config, changes).encode()

@@ -226,12 +226,13 @@ def remind(
 def _list_reminders(call: Invocation, *, every: bool) -> None:
     with call.memory() as memory:
         from commonplace.jobs import reminders
+        from commonplace.jobs.text_reminders import outdated
         from commonplace.note.reminder import CAVEATS
 
         found = reminders.listed(memory, fired=every)
         if call.json:
             return call.document(reminders=records(memory, (info for info, _ in found)))
-        rows, changed = [], reminders.outdated(memory, [info for info, each in found if each.is_waiting])
+        rows, changed = [], outdated(memory, [info for info, each in found if each.is_waiting])
         for info, each in found:
             when = "unreadable date" if each.unreadable else "no date"
             if each.due is not None:

@@ -19,7 +19,7 @@ from commonplace.engine.overview import Pending, contents
 from commonplace.engine.upkeep import Upkeep
 from commonplace.errors import InvalidInput
 from commonplace.jobs.job import CHANGED_MEANWHILE, Action
-from commonplace.jobs.text_reminders import outdated as outdated
+from commonplace.jobs.text_reminders import outdated
 from commonplace.note.frontmatter import REMOVE
 from commonplace.note.model import CATEGORY_PROJECT, GLOBAL, REMINDERS, Draft, Note
 from commonplace.note.reminder import SNOOZED, SOURCE_CHANGED, Reminder, keys_of

@@ -115,7 +115,7 @@ def at_start(memory: Memory, event: HookEvent, session: SessionFile) -> Told:
     if since is not None:
         teller.section("Added by others since your last session", _added(memory, since, now), START_TOKENS)
     is_empty = not teller.notes and session.is_known
-    return Told("" if is_empty else teller.text(), teller.notes)
+    return Told("" if is_empty or not teller.lines else _fenced("\n".join(teller.lines)), teller.notes)
 
 
 def for_prompt(memory: Memory, event: HookEvent, session: SessionFile, said: str = "") -> Told:
@@ -241,16 +241,16 @@ class _Teller:
 
     def __init__(self, memory: Memory, tokens: int, known: Iterable[str]):
         self._memory, self._room, self._known = memory, tokens - tokens_in(f"{_OPEN}\n{_CLOSE}\n"), set(known)
-        self._lines: list[str] = []
+        self.lines: list[str] = []
         self.notes: list[str] = []
 
     def say(self, *lines: str) -> None:
         self._room -= sum(tokens_in(line + "\n") for line in lines)
-        self._lines += lines
+        self.lines += lines
 
     def section(self, title: str, infos: Iterable[tuple[NoteInfo, str]], most: int) -> None:
         """Add the notes under a title, in at most so many tokens; each with what is said of it besides its text."""
-        left, heads = max(0, self._room - most), [f"{title}:"] if title and f"{title}:" not in self._lines else []
+        left, heads = max(0, self._room - most), [f"{title}:"] if title and f"{title}:" not in self.lines else []
         chosen = []
         for info, mark in infos:
             if info.id not in self._known and not self._memory.is_held_back(info):
@@ -269,9 +269,6 @@ class _Teller:
             self.say(*lines)
             self.notes.append(info.id)
             heads = []
-
-    def text(self) -> str:
-        return _fenced("\n".join(self._lines)) if self._lines else ""
 
 
 def _fenced(text: str) -> str:
@@ -301,8 +298,9 @@ def _about_project(memory: Memory, cwd: str, names: list[str], now: datetime) ->
     for name in names:
         traces = memory.list(Query(projects=(TRACE_PROJECT,), tags=(name,)), limit=1)[0]
         yield from ((info, "last session here") for info in traces)
-    root = _repository(cwd)
-    own = tuple(each.name for each in memory.projects if root and _is_near(each.root, root))
+    root = Path(os.path.realpath(_repository(cwd) or cwd))
+    folders = [(each.name, Path(os.path.realpath(each.root))) for each in memory.projects]
+    own = tuple(name for name, each in folders if each.is_relative_to(root) or root.is_relative_to(each))
     for name in names:
         for filters in ({"types": ("task",)}, {"status": "open"}, {"status": "active"}, {"status": "todo"}):
             query = valid.replace(text=f'"{name}"', **filters)
@@ -313,12 +311,6 @@ def _about_project(memory: Memory, cwd: str, names: list[str], now: datetime) ->
         yield from ((info, "") for info in memory.list(valid.replace(projects=own), limit=5)[0])
     for name in names:
         yield from ((hit.note, "") for hit in memory.search(valid.replace(text=f'"{name}"'), limit=8, vetted=True))
-
-
-def _is_near(*folders: Path) -> bool:
-    """Whether one of two lies in the other."""
-    one, other = (Path(os.path.realpath(each)) for each in folders)
-    return one.is_relative_to(other) or other.is_relative_to(one)
 
 
 def _added(memory: Memory, since: datetime, now: datetime) -> Iterator[tuple[NoteInfo, str]]:

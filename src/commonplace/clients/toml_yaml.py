@@ -84,23 +84,18 @@ class TomlEditor(Editor):
                 spans[-1] = spans[-1][0], each.next
         for at, stop in reversed(spans):
             start = text.rfind("\n", 0, at) + 1 or text.startswith(BOM)
-            text = text[: start - _gap(text, start, stop, end)] + text[stop:]
+            before, gap = text[:start], 0  # the length of the blank line before the block, as `put` makes it
+            if stop == len(text) and not text.endswith("\n"):
+                gap = 2 * len(end) if before.endswith(2 * end) else 0
+            elif stop == len(text) or text[stop:].startswith(end):
+                gap = len(end) if before.endswith("\n" + end) or before.removeprefix(BOM) == end else 0
+            text = text[: start - gap] + text[stop:]
         del _at(wanted, path)[name]
         for depth in range(len(path), 0, -1):  # a table that only its child had made
             if not _at(wanted, path[:depth]) and self.find(text, path[: depth - 1], path[depth - 1]) is None:
                 del _at(wanted, path[: depth - 1])[path[depth - 1]]
         check(_tree(_load(text)), _tree(wanted))
         return text
-
-
-def _gap(text: str, start: int, stop: int, end: str) -> int:
-    """The length of the blank line before a block that goes, as `put` makes it."""
-    before = text[:start]
-    if stop == len(text) and not text.endswith("\n"):
-        return 2 * len(end) if before.endswith(2 * end) else 0
-    if stop < len(text) and not text[stop:].startswith(end):
-        return 0
-    return len(end) if before.endswith("\n" + end) or before.removeprefix(BOM) == end else 0
 
 
 def _at(tree: dict[str, Any], path: Sequence[str]) -> dict[str, Any]:

@@ -16,7 +16,6 @@ from commonplace.clients.editing import (
     Member,
     Name,
     Node,
-    Tree,
     Unsure,
     changed,
     check,
@@ -68,7 +67,7 @@ class TomlEditor(Editor):
                 text = text[: header.end] + end + line + text[header.end :]
             elif there[key] != value[key]:
                 text = text[: pair.start] + line + text[pair.end :]
-        check(_tree(_load(text)), _tree(wanted))
+        _check_toml(text, wanted)
         return text, Hint()
 
     def drop(self, text: str, path: Sequence[str], name: Name, hint: Hint | None = None) -> str:
@@ -94,7 +93,7 @@ class TomlEditor(Editor):
         for depth in range(len(path), 0, -1):  # a table that only its child had made
             if not _at(wanted, path[:depth]) and self.find(text, path[: depth - 1], path[depth - 1]) is None:
                 del _at(wanted, path[: depth - 1])[path[depth - 1]]
-        check(_tree(_load(text)), _tree(wanted))
+        _check_toml(text, wanted)
         return text
 
 
@@ -179,9 +178,9 @@ def _inline(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _tree(value: Any) -> Tree:
-    """Comparable, also when a number is NaN."""
-    return json.dumps(value, sort_keys=True, default=repr)
+def _check_toml(text: str, wanted: dict[str, Any]) -> None:
+    """As `check`, also when a number is NaN."""
+    check(*(json.dumps(each, sort_keys=True, default=repr) for each in (_load(text), wanted)))
 
 
 class YamlEditor(Editor):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from commonplace.clients.editing import (
@@ -60,7 +60,7 @@ class TomlEditor(Editor):
             started, closed = text.removeprefix(BOM) != "", text.endswith("\n") or not text.removeprefix(BOM)
             text += (end if started else "") + ("" if closed else end) + block + (end if closed else "")
         for key in reversed(value if there is not None else ()):
-            header, *pairs = _table(text, (*path, name))
+            header, *pairs = _table(text, _statements(text), (*path, name))
             line = f"{_key(key)} = {_inline(value[key])}"
             pair = next((each for each in pairs if each.keys == (key,)), None)
             if pair is None:
@@ -73,9 +73,10 @@ class TomlEditor(Editor):
     def drop(self, text: str, path: Sequence[str], name: Name, hint: Hint | None = None) -> str:
         assert isinstance(name, str)
         wanted, end, whole = _load(text), newline(text), (*path, name)
-        _table(text, whole)
+        statements = [*_statements(text)]
+        _table(text, statements, whole)
         ours, spans = False, []
-        for each in _statements(text):
+        for each in statements:
             ours = each.keys[: len(whole)] == whole if each.is_header else ours
             if ours and each.is_header:
                 spans.append((each.start, each.next))
@@ -106,10 +107,10 @@ def _at(tree: dict[str, Any], path: Sequence[str]) -> dict[str, Any]:
     return tree
 
 
-def _table(text: str, path: Sequence[str]) -> list[_TomlStatement]:
+def _table(text: str, statements: Iterable[_TomlStatement], path: Sequence[str]) -> list[_TomlStatement]:
     """The header of a table and its pairs. Raises Unsure when it stands in another form."""
     found: list[_TomlStatement] = []
-    for each in _statements(text):
+    for each in statements:
         if each.is_header and found:
             break
         is_it = each.is_header and each.keys == tuple(path) and text[each.start : each.start + 2] != "[["

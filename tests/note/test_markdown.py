@@ -263,7 +263,3 @@ def test_a_memory_can_be_named_by_title_alias_and_first_line() -> None:
 
 def test_a_target_of_a_memory_has_at_most_200_characters() -> None:
     assert [len(each.target) for each in memory(None, f"[[{'a' * 200}]] [[{'b' * 201}]]\n").relations] == [200]
-
-
-def test_the_content_is_everything_but_one_final_newline() -> None:
-    assert memory(MEMORY, "a\r\n---\r\n\n\n").content == "a\r\n---\r\n\n"

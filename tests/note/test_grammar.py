@@ -78,18 +78,11 @@ def test_lines_count_from_one_in_the_whole_file() -> None:
 @pytest.mark.parametrize(
     ("line", "heading"),
     [
-        ("# One", (1, "One")),
-        ("###### Six ##", (6, "Six")),
-        ("  ## Two  ", (2, "Two")),
-        ("#", (1, "")),
-        ("# C#", (1, "C#")),
-        ("####### x", None),
-        ("#tag", None),
-        ("    # code", None),
-        ("> # quoted", None),
+        ("# One", (1, "One")), ("###### Six ##", (6, "Six")), ("  ## Two  ", (2, "Two")), ("#", (1, "")),
+        ("# C#", (1, "C#")), ("####### x", None), ("#tag", None), ("    # code", None), ("> # quoted", None),
         ("- # item", None),
     ],
-)
+)  # fmt: skip
 def test_headings_are_those_with_signs_outside_lists_and_quotes(line: str, heading: tuple[int, str] | None) -> None:
     assert [(each.level, each.text) for each in scan(line)[2]] == ([heading] if heading else [])
 

@@ -88,8 +88,9 @@ class Rules:
             moved = [GateMatch(each.rule, each.start + shift, each.end + shift) for each in ends]
             return self.find(text[:SPAN], kind) + moved
         lower, found = text.lower(), []
-        digits = kind == SECRET and sum(map(text.count, _DIGITS)) >= _CARD_DIGITS
-        near = {word for word, is_there in (("digits", digits), ("unseen", not text.isascii())) if is_there}
+        near = set() if text.isascii() else {"unseen"}
+        if kind == SECRET and sum(map(text.count, _DIGITS)) >= _CARD_DIGITS:
+            near.add("digits")
         for rule in self._by_kind[kind]:
             for word in rule.near:
                 if word in lower or word in near:

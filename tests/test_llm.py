@@ -52,19 +52,6 @@ def test_three_failures_in_a_row_turn_it_off_for_ten_minutes() -> None:
         assert endpoint.ask("", "", same) == []
 
 
-def test_an_answer_the_caller_refuses_is_a_failure() -> None:
-    def refuse(answer: Any) -> None:
-        raise ValueError("it is green")
-
-    with language_model() as model:
-        model.content = "1"
-        endpoint = Endpoint(model.url, "small")
-        for _ in range(3):
-            with pytest.raises(NoAnswer, match="it is green"):
-                endpoint.ask("", "", refuse)
-        assert endpoint.is_off
-
-
 def test_a_redirect_is_not_followed_and_no_error_holds_the_key() -> None:
     with language_model() as model, language_model() as other:
         model.status, model.headers = 307, {"Location": other.url}

@@ -120,27 +120,16 @@ def waits_until(stop: threading.Event) -> Iterator[None]:
 
 def wait_for(is_done: Callable[[], bool], seconds: float = CALL_WAITS) -> bool:
     """Ask `is_done` again and again, for at most `seconds` and what the call may still wait. Returns its answer."""
-    if is_done():
-        return True
-    begun, left = time.monotonic(), CALL_WAITS if _waits.left is None else _waits.left
-    end, pause, stop = begun + min(seconds, left), 0.0005, _waits.stop or threading.Event()
-    try:
+
+    def ask_again(seconds: float) -> bool:
+        end, pause, stop = time.monotonic() + seconds, 0.0005, _waits.stop or threading.Event()
         while time.monotonic() < end and not stop.wait(pause):
             if is_done():
                 return True
             pause = min(pause * 1.5, 0.01)
         return False
-    finally:
-        _note_wait(begun, left)
 
-
-def _note_wait(begun: float, left: float) -> None:
-    """Count a wait since `begun`, before which the call could wait for `left` seconds."""
-    took = time.monotonic() - begun
-    waited.count += 1
-    waited.seconds += took
-    if _waits.left is not None:
-        _waits.left = max(0.0, left - took)
+    return is_done() or block_for(ask_again, seconds)
 
 
 def block_for(wait: Callable[[float], T], seconds: float = CALL_WAITS) -> T:
@@ -151,7 +140,11 @@ def block_for(wait: Callable[[float], T], seconds: float = CALL_WAITS) -> T:
     try:
         return wait(min(seconds, left))
     finally:
-        _note_wait(begun, left)
+        took = time.monotonic() - begun
+        waited.count += 1
+        waited.seconds += took
+        if _waits.left is not None:
+            _waits.left = max(0.0, left - took)
 
 
 def may_wait() -> bool:

@@ -75,14 +75,21 @@ class _LlmEndpoint:
         """The body of the reply to `asked`, within the time and size it may take. Raises NoAnswer."""
         from http.client import HTTPException
         from urllib.error import HTTPError
-        from urllib.request import Request
+        from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
+
+        class Staying(HTTPRedirectHandler):  # a redirect could carry the text elsewhere
+            def redirect_request(self, *_: Any) -> None:
+                return None
 
         data, headers = json.dumps(asked).encode(), {"Content-Type": "application/json"}
         try:
             request = Request(self._url, data, headers, method="POST")
             if self._key:
                 request.add_unredirected_header("Authorization", f"Bearer {self._key}")
-            with _opener(self._url).open(request, timeout=self._seconds) as response:
+            host = urlsplit(self._url).hostname or ""
+            is_here = host in ("localhost", "::1") or host.startswith("127.")  # and is reached directly
+            opener = build_opener(Staying, *([ProxyHandler({})] if is_here else []))
+            with opener.open(request, timeout=self._seconds) as response:
                 deadline, parts, size = self._clock() + self._seconds, [], 0
                 while part := response.read1(65536):
                     parts.append(part)
@@ -110,16 +117,23 @@ class Endpoint(_LlmEndpoint):
         kind = {"type": "json_object"}
         asked = {"model": self._model, "temperature": 0, "response_format": kind, "messages": messages}
 
-        def completion() -> str:
+        def answer() -> T:
             try:
                 content = json.loads(self._post(asked))["choices"][0]["message"]["content"]
             except (ValueError, KeyError, IndexError, TypeError, RecursionError):
                 raise NoAnswer("The language model's reply is not a chat completion.") from None
             if not isinstance(content, str):
                 raise NoAnswer("The language model's reply holds no text.")
-            return content
+            text = content.strip()
+            if text.startswith("```") and text.endswith("```"):
+                text = text[3:-3].partition("\n")[2]
+            try:
+                value = json.loads(text)
+            except RecursionError:
+                raise ValueError("it is nested too deep") from None
+            return read(value)
 
-        return self._answer(lambda: read(_json(completion())))
+        return self._answer(answer)
 
 
 class Embeddings(_LlmEndpoint):
@@ -145,27 +159,3 @@ class Embeddings(_LlmEndpoint):
             return found
 
         return self._answer(lambda: read(self._post(asked)))
-
-
-def _opener(url: str) -> Any:
-    """An opener that follows no redirect, which could carry the text elsewhere, and reaches this machine directly."""
-    from urllib.request import HTTPRedirectHandler, ProxyHandler, build_opener
-
-    class Staying(HTTPRedirectHandler):
-        def redirect_request(self, *_: Any) -> None:
-            return None
-
-    host = urlsplit(url).hostname or ""
-    is_here = host in ("localhost", "::1") or host.startswith("127.")
-    return build_opener(Staying, *([ProxyHandler({})] if is_here else []))
-
-
-def _json(text: str) -> Any:
-    """The JSON value in a message, also between ``` fences. Raises ValueError."""
-    text = text.strip()
-    if text.startswith("```") and text.endswith("```"):
-        text = text[3:-3].partition("\n")[2]
-    try:
-        return json.loads(text)
-    except RecursionError:
-        raise ValueError("it is nested too deep") from None

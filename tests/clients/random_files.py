@@ -6,23 +6,8 @@ import json
 from collections.abc import Callable
 from random import Random
 
-WORDS = [
-    "theme",
-    "dark",
-    "mcpServers",
-    "a b",
-    "日本語",
-    "x\\y",
-    'quo"te',
-    "// no",
-    "/* no */",
-    "#no",
-    "",
-    "é",
-    "🎈",
-    "}",
-    "[x]",
-]
+WORDS = ["theme", "dark", "mcpServers", "a b", "日本語", "x\\y", 'quo"te', "// no", "/* no */", "#no", "", "é", "🎈",
+         "}", "[x]"]  # fmt: skip
 COMMENTS = ["it's", 'a "b', "{", "memory", "日本", "*"]
 
 
@@ -37,9 +22,8 @@ def json_file(random: Random, *, comments: bool = True) -> str:
         if choice < 0.75 or not comments:
             return random.choice(["", "", " ", "  ", end, end + end + indent])
         text = random.choice(COMMENTS)
-        return random.choice(
-            [f" // {text}{end}", f"/* {text} */", f"{end}{indent}// {text} {end}", f" /*{text}{end}*/ "]
-        )
+        forms = [f" // {text}{end}", f"/* {text} */", f"{end}{indent}// {text} {end}", f" /*{text}{end}*/ "]
+        return random.choice(forms)
 
     def value(depth: int) -> str:
         choice = random.random()
@@ -106,43 +90,25 @@ def toml_file(random: Random) -> str:
 def yaml_file(random: Random, key: str = "extensions", *, of_list: bool = False) -> str:
     """Block mappings with scalars of all kinds, comments, lists, a few things in brackets; `key` in many forms."""
     end, lines, step = random.choice(["\n", "\n", "\r\n"]), [], random.choice(["  ", "    "])
-    scalars = [
-        "1",
-        "plain text",
-        "'it''s # no'",
-        '"a: b"',
-        "~",
-        "",
-        "2020-01-01",
-        "[a, b]",
-        "{a: 1}",
-        "true",
-        "- x",
-        "é",
-    ]
+    scalars = ["1", "plain text", "'it''s # no'", '"a: b"', "~", "", "2020-01-01", "[a, b]", "{a: 1}", "true", "é"]
     blocks = ["|", "|-", "|+", ">", ">-"]
 
     def noise(indent: str) -> None:
-        lines.extend(
-            random.choices(["", f"{indent}# note", "# left", f"{indent}  # deep"], k=random.choice([0, 0, 1, 2]))
-        )
+        kinds = ["", f"{indent}# note", "# left", f"{indent}  # deep"]
+        lines.extend(random.choices(kinds, k=random.choice([0, 0, 1, 2])))
 
     def pair(name: str, indent: str, depth: int) -> None:
         choice = random.random()
         if choice < 0.6 or depth > 2:
-            scalar = random.choice([each for each in scalars if each != "- x"])
-            lines.append(f"{indent}{name}: {scalar}".rstrip() + random.choice(["", "", "  # why"]))
+            lines.append(f"{indent}{name}: {random.choice(scalars)}".rstrip() + random.choice(["", "", "  # why"]))
         elif choice < 0.75:
             lines.append(f"{indent}{name}: {random.choice(blocks)}")
-            lines.extend(
-                indent + step + each for each in ["text: x", "# no comment", "- more"][: random.randrange(1, 4)]
-            )
+            said = ["text: x", "# no comment", "- more"][: random.randrange(1, 4)]
+            lines.extend(indent + step + each for each in said)
             lines.extend([""] * random.randrange(3))
         elif choice < 0.85:
             lines.append(f"{indent}{name}:")
-            lines.extend(
-                f"{indent}{random.choice(['', ''])}- {each}" for each in ["a", "'b'", "c: 1"][: random.randrange(1, 4)]
-            )
+            lines.extend(f"{indent}- {each}" for each in ["a", "'b'", "c: 1"][: random.randrange(1, 4)])
         else:
             lines.append(f"{indent}{name}:" + random.choice(["", " # here"]))
             for number in range(random.randrange(1, 3)):

@@ -176,13 +176,13 @@ def test_text_of_a_note_cannot_end_the_fence_or_forge_a_line(memory):
 def test_no_answer_is_over_its_budget(memory, clock, text, prompt):
     start(memory, "s0")
     clock.later(hours=1)
-    for number in range(5):
-        memory.write(Draft(f"{number} {text}", project="categories", category="preferences"))
-    for number in range(40):  # else nothing that all memories hold is rare
-        memory.write(Draft(f"Row {number} of the orchard has apples", project="categories", category="knowledge"))
+    long = [Draft(f"{number} {text}", project="categories", category="preferences") for number in range(5)]
+    others = [Draft(f"Row {number} of the orchard has apples", project="categories", category="knowledge")
+              for number in range(40)]  # fmt: skip
+    memory.write_many([*long, *others])  # without the others nothing that all memories hold is rare
     asked = ask(memory, prompt, "s2")
-    for number in range(60):
-        memory.as_caller("codex", "mcp").write(Draft(f"{number} {text}", title=f"{number} {text[:300]}"))
+    more = [Draft(f"{number} {text}", title=f"{number} {text[:300]}") for number in range(60)]
+    memory.as_caller("codex", "mcp").write_many(more)
     for told, least, most in ((start(memory), START_TOKENS // 2, START_TOKENS), (asked, 50, PROMPT_TOKENS)):
         context = json.loads(told)["hookSpecificOutput"]["additionalContext"]
         assert least < tokens_in(context) <= most
@@ -191,8 +191,11 @@ def test_no_answer_is_over_its_budget(memory, clock, text, prompt):
 
 def test_the_files_of_sessions_are_private_few_and_swept(memory, clock):
     folder = memory.home / ".commonplace" / "sessions"
+    start(memory)
     for number in range(210):
-        start(memory, f"s{number}")
+        SessionFile(folder, "claude-code", f"s{number}").add(text="- a line of some length")
+    assert len(list(folder.iterdir())) == 210
+    start(memory, "s7")
     files = sorted(folder.iterdir())
     assert len(files) <= 201
     assert {path.stat().st_mode & 0o777 for path in files} == {0o600}
@@ -230,9 +233,10 @@ def test_words_of_a_prompt_are_those_its_author_wrote():
 
 @pytest.mark.parametrize("extra", [0, 30, 60, 90])
 def test_a_note_counts_as_told_only_if_it_was(memory, extra):
-    sizes = [30 + (7 * at + extra) % 41 for at in range(40)]
+    sizes, drafts = [30 + (7 * at + extra) % 41 for at in range(40)], []
     for at, size in enumerate(sizes):
-        memory.write(Draft(f"w{at} " + "ab " * size, project="categories", category="preferences"))
+        drafts.append(Draft(f"w{at} " + "ab " * size, project="categories", category="preferences"))
+    memory.write_many(drafts)
     context = json.loads(start(memory))["hookSpecificOutput"]["additionalContext"]
     there = {info.id for info in memory.list(limit=0)[0] if f"{info.permalink})" in context}
     assert there

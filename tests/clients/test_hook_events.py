@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from commonplace import Draft, Query
+from commonplace.clients.hook import answer
 from commonplace.clients.hook_events import CHECKPOINT, CLIENTS, END, PROMPT, START, event_of, reply_of
 
 LONG = "what did we say about the deploy on Friday?"
@@ -13,6 +15,7 @@ CLAUDE = {"session_id": "s1", "transcript_path": "/home/a/.claude/projects/-p/s1
 CODEX = {"session_id": "s1", "transcript_path": "/home/a/.codex/sessions/2026/11/22/rollout-1.jsonl", "cwd": "/p",
          "model": "m", "permission_mode": "default"}  # fmt: skip
 CURSOR = {"conversation_id": "s1", "generation_id": "g", "workspace_roots": ["/p"]}
+PROMPTED = {**CLAUDE, "hook_event_name": "UserPromptSubmit", "prompt": LONG}
 COPILOT = {"sessionId": "s1", "timestamp": 1, "cwd": "/p"}
 
 
@@ -25,9 +28,8 @@ def event(client, payload, name="", environ=None):
     ("client", "payload", "name", "kind"),
     [
         ("claude-code", {**CLAUDE, "hook_event_name": "SessionStart", "source": "startup"}, "", START),
-        ("claude-code", {**CLAUDE, "hook_event_name": "UserPromptSubmit", "prompt": LONG}, "", PROMPT),
-        ("claude-code", {**CLAUDE, "hook_event_name": "UserPromptSubmit", "prompt": LONG, "source": "user"}, "",
-         PROMPT),
+        ("claude-code", PROMPTED, "", PROMPT),
+        ("claude-code", PROMPTED | {"source": "user"}, "", PROMPT),
         ("claude-code", {**CLAUDE, "hook_event_name": "PreCompact", "trigger": "auto"}, "", CHECKPOINT),
         ("claude-code", {**CLAUDE, "hook_event_name": "SessionEnd", "reason": "other"}, "", END),
         ("codex", {**CODEX, "hook_event_name": "SessionStart", "source": "startup"}, "", START),
@@ -58,7 +60,7 @@ def test_the_events_of_each_client_are_recognised(client, payload, name, kind):
         ("claude-code", {**CLAUDE, "sessionId": "s", "hook_event_name": "SessionStart"}),
         ("claude-code", {**CURSOR, "hook_event_name": "SessionStart", "session_id": "s", "transcript_path": "/t"}),
         ("claude-code", {**CLAUDE, "transcript_path": "", "hook_event_name": "SessionStart"}),
-        ("claude-code", {**CLAUDE, "hook_event_name": "UserPromptSubmit", "prompt": LONG, "agent_id": "a1"}),
+        ("claude-code", PROMPTED | {"agent_id": "a1"}),
         ("claude-code", {**CLAUDE, "hook_event_name": "PostToolUse"}),
         ("claude-code", {**CLAUDE, "hook_event_name": 7}),
         ("claude-code", {**CLAUDE, "session_id": "", "hook_event_name": "SessionStart"}),
@@ -66,9 +68,18 @@ def test_the_events_of_each_client_are_recognised(client, payload, name, kind):
         ("nobody", {**CLAUDE, "hook_event_name": "SessionStart"}),
         ("cursor", {"hook_event_name": "sessionStart"}),
         ("copilot-cli", {"timestamp": 1, "cwd": "/p"}),
+        ("claude-code", PROMPTED | {"prompt": "fix the bug"}),
+        ("claude-code", PROMPTED | {"prompt": "x" * 19}),
+        ("claude-code", PROMPTED | {"prompt": "/compact and keep the plan"}),
+        ("claude-code", PROMPTED | {"prompt": "!ls -la some/folder/somewhere"}),
+        ("claude-code", PROMPTED | {"prompt": "   \n" * 20}),
+        ("claude-code", PROMPTED | {"prompt": None}),
+        ("claude-code", PROMPTED | {"source": "system"}),
+        ("claude-code", PROMPTED | {"source": "loop_wakeup"}),
+        ("claude-code", PROMPTED | {"source": "sdk"}),
     ],
 )
-def test_what_is_foreign_or_unknown_is_no_event(client, payload):
+def test_what_is_foreign_unknown_short_or_typed_by_no_person_is_no_event(client, payload):
     assert event(client, payload) is None
 
 
@@ -85,22 +96,7 @@ def test_the_hook_of_claude_code_is_silent_when_another_program_runs_it(variable
 
 
 def test_codex_running_the_hook_of_claude_codes_plugin_is_codex():
-    found = event("claude-code", {**CODEX, "hook_event_name": "SessionStart"})
-    assert found is not None
-    assert found.client == "codex"
-
-
-@pytest.mark.parametrize(
-    "more",
-    [
-        {"prompt": "fix the bug"}, {"prompt": "x" * 19}, {"prompt": "/compact and keep the plan"},
-        {"prompt": "!ls -la some/folder/somewhere"}, {"prompt": "   \n" * 20}, {"prompt": None}, {},
-        {"prompt": LONG, "source": "system"}, {"prompt": LONG, "source": "loop_wakeup"},
-        {"prompt": LONG, "source": "sdk"},
-    ],
-)  # fmt: skip
-def test_short_prompts_commands_and_those_no_person_typed_ask_memory_nothing(more):
-    assert event("claude-code", {**CLAUDE, "hook_event_name": "UserPromptSubmit", **more}) is None
+    assert event("claude-code", {**CODEX, "hook_event_name": "SessionStart"}).client == "codex"
 
 
 REPLIES = {
@@ -124,3 +120,41 @@ def test_the_answer_has_the_keys_the_client_reads_and_no_other(client):
     assert reply_of(start, "a é").isascii()  # whatever encoding the client's pipe has
     assert reply_of(start, "") == ""
     assert bool(reply_of(prompt, "a")) == (client not in ("cursor", "copilot-cli"))  # which take no context in there
+
+
+def said(memory, prompt):
+    """What the client gets for a prompt. One too short to ask memory for anything may still ask it to remember."""
+    found = event("claude-code", {**CLAUDE, "hook_event_name": "UserPromptSubmit", "prompt": prompt})
+    return "" if found is None else answer(memory, found)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "kept"), [("记住我喜欢蓝色的船", "我喜欢蓝色的船"), ("Remember: I use vim", "I use vim")]
+)
+def test_what_a_few_words_ask_to_remember_is_in_the_inbox(memory, prompt, kept):
+    assert kept in json.loads(said(memory, prompt))["hookSpecificOutput"]["additionalContext"]
+    [note] = memory.list(Query(projects=("categories",)))[0]
+    assert memory.read(note).content.strip() == kept
+
+
+@pytest.mark.parametrize(
+    ("text", "prompt", "is_told"),
+    [
+        ("数据库在法兰克福的机房", "数据库在法兰克福吗", True),
+        ("データベースは大阪にあります", "データベースは大阪？", True),
+        ("数据库在法兰克福的机房", "法兰克福", False),
+        ("The database is in Osaka", "database in Osaka?", False),
+    ],
+)
+def test_a_sentence_without_blanks_is_long_enough_with_fewer_characters(memory, text, prompt, is_told):
+    memory.write(Draft(text, project="categories", category="knowledge"))
+    told = json.loads(said(memory, prompt) or "{}")
+    assert (text in str(told)) is is_told
+
+
+@pytest.mark.parametrize(
+    "prompt", ["", "  ", "use vim", "我喜欢蓝色的船", "/remember: vim", "remember vim?", "你记住了吗？"]
+)
+def test_other_short_prompts_store_and_are_told_nothing(memory, prompt):
+    assert said(memory, prompt) == ""
+    assert memory.list(Query(projects=("categories",)))[1] == 0

@@ -27,23 +27,13 @@ def note_of(text):
 @pytest.mark.parametrize(
     ("text", "item"),
     [
-        ("likes tea", "likes tea"),
-        ("[fact] uses SQLite #db (work)", "[fact] uses SQLite #db (work)"),
-        ("C:\\new", "C:\\new"),
-        ("see [[Bob]]", "see [[Bob]]"),
-        ('"quoted"', '"quoted"'),
-        ("two\nlines", '`"two\\nlines"`'),
-        ("", '`""`'),
-        ("trailing ", '`"trailing "`'),
-        ("---", '`"---"`'),
-        ("[x] done", '`"[x] done"`'),
-        ("1. one", '`"1. one"`'),
-        ('`"a"`', '`"\\u0060\\"a\\"\\u0060"`'),
-        ("a <!-- b", '`"a <!-- b"`'),
-        ("50%% off", '`"50%% off"`'),
-        ("no\u2028break", '`"no\\u2028break"`'),
+        ("likes tea", "likes tea"), ("[fact] uses SQLite #db (work)", "[fact] uses SQLite #db (work)"),
+        ("C:\\new", "C:\\new"), ("see [[Bob]]", "see [[Bob]]"), ('"quoted"', '"quoted"'),
+        ("two\nlines", '`"two\\nlines"`'), ("", '`""`'), ("trailing ", '`"trailing "`'), ("---", '`"---"`'),
+        ("[x] done", '`"[x] done"`'), ("1. one", '`"1. one"`'), ('`"a"`', '`"\\u0060\\"a\\"\\u0060"`'),
+        ("a <!-- b", '`"a <!-- b"`'), ("50%% off", '`"50%% off"`'), ("no\u2028break", '`"no\\u2028break"`'),
     ],
-)
+)  # fmt: skip
 def test_an_observation_is_written_plain_or_coded(text, item):
     assert observation_item(text) == item
 
@@ -103,18 +93,11 @@ def test_the_note_of_the_contract_byte_for_byte():
 @pytest.mark.parametrize(
     ("name", "stem"),
     [
-        ("Acme Corp", "Acme Corp"),
-        ("记忆", "记忆"),
-        ("a/b", "a-b-c14cddc0"),
-        ("..", "entity-5ec1f7e7"),
-        ("", "entity-e3b0c442"),
-        (".x", "x-bb42e4c6"),
-        ("x" * 300, "x" * 80 + "-0d4e2ca9"),
-        ("a\0b", "a-b-59b271ae"),
-        (" a", "a-7de598b3"),
-        ("NUL", "NUL-ae6de182"),
+        ("Acme Corp", "Acme Corp"), ("记忆", "记忆"), ("a/b", "a-b-c14cddc0"), ("..", "entity-5ec1f7e7"),
+        ("", "entity-e3b0c442"), (".x", "x-bb42e4c6"), ("x" * 300, "x" * 80 + "-0d4e2ca9"), ("a\0b", "a-b-59b271ae"),
+        (" a", "a-7de598b3"), ("NUL", "NUL-ae6de182"),
     ],
-)
+)  # fmt: skip
 def test_a_name_is_its_file_name_where_every_system_takes_it(name, stem):
     assert file_stem(name, lambda _: False) == stem
 

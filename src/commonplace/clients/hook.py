@@ -30,7 +30,15 @@ def limit_time() -> Timer:
     for a lock. A change that is cut off is completed or taken back by the next one. Cancel it when all is done."""
     from threading import Timer
 
-    timer = Timer(max(0.0, _limit() - _age()), os._exit, (0,))
+    age = 0.0  # of a process that began for one event, as the system tells, else by what it has computed
+    if METHOD in sys.argv:
+        try:
+            with open("/proc/self/stat", "rb") as file:
+                began = int(file.read().rpartition(b")")[2].split()[19]) / os.sysconf("SC_CLK_TCK")
+            age = time.clock_gettime(time.CLOCK_BOOTTIME) - began
+        except (OSError, ValueError, IndexError, AttributeError):
+            age = time.process_time()
+    timer = Timer(max(0.0, _limit() - max(0.0, age)), os._exit, (0,))
     timer.daemon = True
     timer.start()
     return timer
@@ -42,20 +50,6 @@ def _limit() -> float:
         return min(60.0, float(os.environ["MEMORY_HOOK_SECONDS"]))
     except (KeyError, ValueError):
         return SECONDS
-
-
-def _age() -> float:
-    """Seconds since this process began, as the system tells, else by what it has computed; 0 when it is no process that
-    began for one event."""
-    if METHOD not in sys.argv:
-        return 0.0
-    try:
-        with open("/proc/self/stat", "rb") as file:
-            began = int(file.read().rpartition(b")")[2].split()[19]) / os.sysconf("SC_CLK_TCK")
-        age = time.clock_gettime(time.CLOCK_BOOTTIME) - began
-    except (OSError, ValueError, IndexError, AttributeError):
-        age = time.process_time()
-    return max(0.0, age)
 
 
 def read_event() -> bytes:
@@ -117,9 +111,9 @@ def answer(memory: Memory, event: HookEvent) -> str:
         told = caller.at_once(lambda: at_start(caller, event, session))
         session.sweep(now)
     else:
-        from commonplace.clients.hook_capture import asked_to_remember, remember
+        from commonplace.clients.hook_capture import remember
 
-        said = remember(owner, event, session) if asked_to_remember(event.prompt) else ""
+        said = remember(owner, event, session)
         if PROMPT not in known.injects:
             return ""
         told = for_prompt(caller, event, session, said)

@@ -13,7 +13,7 @@ import stat
 from collections.abc import Iterator
 from typing import Any
 
-from commonplace.clients.hook_context import SessionFile, cut, own_words, project_names, without_fenced
+from commonplace.clients.hook_context import FENCED, SessionFile, cut, own_words, project_names
 from commonplace.clients.hook_events import HookEvent
 from commonplace.engine import Memory
 from commonplace.note.links import slug
@@ -71,7 +71,7 @@ def checkpoint(memory: Memory, event: HookEvent, session: SessionFile) -> None:
         "Asked": [session.without_given(own_words(each)) for each in prompts or [event.prompt]],
         "Files edited": files,
         "Commands": commands,
-        "Last answer": [session.without_given(without_fenced(event.answer or "\n".join(answers[-1:])))],
+        "Last answer": [session.without_given(FENCED.sub("", event.answer or "\n".join(answers[-1:])))],
     }
     parts = []
     for title, texts in clean.items():

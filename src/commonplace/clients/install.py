@@ -150,8 +150,9 @@ class Installer:
         if dry_run:
             old = _text(_read(target.file))
             new = change(old, self._load().get(str(target.file), {}))
-            if new != old:
-                _check_writable(target.file)
+            folder = next(each for each in _parents(target.file) if each.exists())
+            if new != old and not os.access(folder, os.W_OK | os.X_OK):  # nothing may be made or replaced there
+                raise StorageError(str(target.file), reason(PermissionError(errno.EACCES, os.strerror(errno.EACCES))))
             return FileChange(old, new)
         with self._locked():
             for _ in range(_ATTEMPTS):
@@ -223,13 +224,6 @@ def _made_folders(file: Path, records: dict[str, Any]) -> int:
     goes last takes the folder with it."""
     ours = {folder for name, notes in records.items() for folder in _made(Path(name), notes)}
     return len([*takewhile(lambda each: each in ours or not each.exists(), _parents(file))])
-
-
-def _check_writable(file: Path) -> None:
-    """Raise StorageError when nothing may be made or replaced where `file` is, or where its folder would be made."""
-    folder = next(each for each in _parents(file) if each.exists())
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise StorageError(str(file), reason(PermissionError(errno.EACCES, os.strerror(errno.EACCES))))
 
 
 def _name(edit: Edit) -> str:

@@ -128,7 +128,12 @@ class CommonplaceStore(BaseStore):
         now, written = self._memory.clock(), []
         for (namespace, key), op in puts.items():
             if op.value is not None:
-                entry = Entry(".".join(namespace), key, _text(op.value), now, now, _end(now, op.ttl))
+                try:
+                    text = json.dumps(dict(op.value), ensure_ascii=False, indent=1)
+                    text = text if is_valid_unicode(text) else json.dumps(op.value)
+                except (TypeError, ValueError, RecursionError) as error:
+                    raise InvalidInput(f"the value of an item must be JSON: {error}") from None
+                entry = Entry(".".join(namespace), key, text, now, now, _end(now, op.ttl))
                 written.append((entry, {} if op.ttl is None else {_TTL: op.ttl}))
         if written:
             self._entries.import_entries(written, "write")
@@ -160,14 +165,6 @@ def _split(namespace: str) -> tuple[str, ...]:
     return tuple(namespace.split("."))
 
 
-def _text(value: dict[str, Any]) -> str:
-    try:
-        text = json.dumps(dict(value), ensure_ascii=False, indent=1)
-        return text if is_valid_unicode(text) else json.dumps(value)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidInput(f"the value of an item must be JSON: {error}") from None
-
-
 def _value(text: str) -> dict[str, Any]:
     with suppress(ValueError):
         if isinstance(value := json.loads(text), dict):
@@ -178,17 +175,19 @@ def _value(text: str) -> dict[str, Any]:
 def _passes(value: Any, wanted: Any) -> bool:
     """Whether a value is as a filter says: operators (`$gt`), nested objects, lists, or the same value."""
     if isinstance(wanted, dict):
-        if any(key.startswith("$") for key in wanted):
-            return all(_compares(value, sign, other) for sign, other in wanted.items())
-        return isinstance(value, dict) and all(_passes(value.get(key), other) for key, other in wanted.items())
+        if not any(key.startswith("$") for key in wanted):
+            return isinstance(value, dict) and all(_passes(value.get(key), other) for key, other in wanted.items())
+        for sign, other in wanted.items():
+            if sign in ("$eq", "$ne"):
+                is_so = bool(value == other) == (sign == "$eq")
+            elif sign in _ORDER:
+                is_so = value is not None and bool(_ORDER[sign](float(value), float(other)))
+            else:
+                known = "$eq, $ne, $gt, $gte, $lt and $lte are known"
+                raise InvalidInput(f'unknown operator "{sign}" in a filter: {known}')
+            if not is_so:
+                return False
+        return True
     if isinstance(wanted, list | tuple):
         return isinstance(value, list | tuple) and len(value) == len(wanted) and all(map(_passes, value, wanted))
     return bool(value == wanted)
-
-
-def _compares(value: Any, sign: str, other: Any) -> bool:
-    if sign in ("$eq", "$ne"):
-        return bool(value == other) == (sign == "$eq")
-    if sign not in _ORDER:
-        raise InvalidInput(f'unknown operator "{sign}" in a filter: $eq, $ne, $gt, $gte, $lt and $lte are known')
-    return value is not None and bool(_ORDER[sign](float(value), float(other)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from commonplace.clients.editing import (
@@ -16,7 +16,6 @@ from commonplace.clients.editing import (
     Member,
     Name,
     Node,
-    Tree,
     Unsure,
     changed,
     check,
@@ -61,22 +60,23 @@ class TomlEditor(Editor):
             started, closed = text.removeprefix(BOM) != "", text.endswith("\n") or not text.removeprefix(BOM)
             text += (end if started else "") + ("" if closed else end) + block + (end if closed else "")
         for key in reversed(value if there is not None else ()):
-            header, *pairs = _table(text, (*path, name))
+            header, *pairs = _table(text, _statements(text), (*path, name))
             line = f"{_key(key)} = {_inline(value[key])}"
             pair = next((each for each in pairs if each.keys == (key,)), None)
             if pair is None:
                 text = text[: header.end] + end + line + text[header.end :]
             elif there[key] != value[key]:
                 text = text[: pair.start] + line + text[pair.end :]
-        check(_tree(_load(text)), _tree(wanted))
+        _check_toml(text, wanted)
         return text, Hint()
 
     def drop(self, text: str, path: Sequence[str], name: Name, hint: Hint | None = None) -> str:
         assert isinstance(name, str)
         wanted, end, whole = _load(text), newline(text), (*path, name)
-        _table(text, whole)
+        statements = [*_statements(text)]
+        _table(text, statements, whole)
         ours, spans = False, []
-        for each in _statements(text):
+        for each in statements:
             ours = each.keys[: len(whole)] == whole if each.is_header else ours
             if ours and each.is_header:
                 spans.append((each.start, each.next))
@@ -84,23 +84,18 @@ class TomlEditor(Editor):
                 spans[-1] = spans[-1][0], each.next
         for at, stop in reversed(spans):
             start = text.rfind("\n", 0, at) + 1 or text.startswith(BOM)
-            text = text[: start - _gap(text, start, stop, end)] + text[stop:]
+            before, gap = text[:start], 0  # the length of the blank line before the block, as `put` makes it
+            if stop == len(text) and not text.endswith("\n"):
+                gap = 2 * len(end) if before.endswith(2 * end) else 0
+            elif stop == len(text) or text[stop:].startswith(end):
+                gap = len(end) if before.endswith("\n" + end) or before.removeprefix(BOM) == end else 0
+            text = text[: start - gap] + text[stop:]
         del _at(wanted, path)[name]
         for depth in range(len(path), 0, -1):  # a table that only its child had made
             if not _at(wanted, path[:depth]) and self.find(text, path[: depth - 1], path[depth - 1]) is None:
                 del _at(wanted, path[: depth - 1])[path[depth - 1]]
-        check(_tree(_load(text)), _tree(wanted))
+        _check_toml(text, wanted)
         return text
-
-
-def _gap(text: str, start: int, stop: int, end: str) -> int:
-    """The length of the blank line before a block that goes, as `put` makes it."""
-    before = text[:start]
-    if stop == len(text) and not text.endswith("\n"):
-        return 2 * len(end) if before.endswith(2 * end) else 0
-    if stop < len(text) and not text[stop:].startswith(end):
-        return 0
-    return len(end) if before.endswith("\n" + end) or before.removeprefix(BOM) == end else 0
 
 
 def _at(tree: dict[str, Any], path: Sequence[str]) -> dict[str, Any]:
@@ -112,10 +107,10 @@ def _at(tree: dict[str, Any], path: Sequence[str]) -> dict[str, Any]:
     return tree
 
 
-def _table(text: str, path: Sequence[str]) -> list[_TomlStatement]:
+def _table(text: str, statements: Iterable[_TomlStatement], path: Sequence[str]) -> list[_TomlStatement]:
     """The header of a table and its pairs. Raises Unsure when it stands in another form."""
     found: list[_TomlStatement] = []
-    for each in _statements(text):
+    for each in statements:
         if each.is_header and found:
             break
         is_it = each.is_header and each.keys == tuple(path) and text[each.start : each.start + 2] != "[["
@@ -184,9 +179,9 @@ def _inline(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _tree(value: Any) -> Tree:
-    """Comparable, also when a number is NaN."""
-    return json.dumps(value, sort_keys=True, default=repr)
+def _check_toml(text: str, wanted: dict[str, Any]) -> None:
+    """As `check`, also when a number is NaN."""
+    check(*(json.dumps(each, sort_keys=True, default=repr) for each in (_load(text), wanted)))
 
 
 class YamlEditor(Editor):

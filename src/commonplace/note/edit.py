@@ -62,7 +62,7 @@ class StrReplace:
         if found != 1:
             raise CountMismatch(found, 1, _lines_of(text, self.old, overlapping=True))
         at = text.find(self.old)
-        return Edited(text[:at] + self.new + text[at + len(self.old) :], _line_at(text, at))
+        return Edited(text[:at] + self.new + text[at + len(self.old) :], text.count("\n", 0, at) + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ class FindReplace:
                 "This replacement would make the note's frontmatter unreadable, so nothing was changed. "
                 "Leave the lines between the two --- valid YAML."
             )
-        return Edited(changed, _line_at(text, text.find(find)), found)
+        return Edited(changed, text.count("\n", 0, text.find(find)) + 1, found)
 
 
 class ReplaceSection(_SectionEdit):
@@ -146,7 +146,7 @@ class ReplaceSection(_SectionEdit):
         before = text[:start] if text[start - 1] == "\n" else text[:start] + newline
         if body and (end < len(text) or text[end - 1] == "\n"):
             body += newline
-        return Edited(before + body + text[end:], _line_at(before, len(before)))
+        return Edited(before + body + text[end:], before.count("\n") + 1)
 
 
 class AppendToSection(_SectionEdit):
@@ -262,7 +262,7 @@ def _section_at_end(text: str, section: str, fresh: str, newline: str) -> Edited
         before += ("" if text.endswith("\n") else newline) + newline
     added = (f"{'#' * (level or 2)} {name}{newline}" + (newline + body if body else "")).rstrip("\r\n")
     ends = newline if not text or text.endswith("\n") else ""
-    return Edited(before + added + ends, _line_at(before, len(before)), section_added=True)
+    return Edited(before + added + ends, before.count("\n") + 1, section_added=True)
 
 
 def _inserted(text: str, at: int, fresh: str, ends: bool = False) -> Edited:
@@ -272,7 +272,7 @@ def _inserted(text: str, at: int, fresh: str, ends: bool = False) -> Edited:
     is_line = text[:at] in ("", "\ufeff") or text[at - 1] == "\n"
     before = text[:at] if is_line else text[:at] + newline
     tail = newline if (is_line or ends) and not fresh.endswith("\n") else ""
-    return Edited(before + fresh + tail + text[at:], _line_at(before, len(before)))
+    return Edited(before + fresh + tail + text[at:], before.count("\n") + 1)
 
 
 def breaks(text: str, fresh: str) -> tuple[str, str]:
@@ -288,10 +288,6 @@ def _has_header(text: str) -> bool:
         return yaml_text is not None and parse(yaml_text) is not None
     except ValueError:
         return False
-
-
-def _line_at(text: str, at: int) -> int:
-    return text.count("\n", 0, at) + 1
 
 
 def _lines_of(text: str, part: str, *, overlapping: bool = False) -> list[int]:

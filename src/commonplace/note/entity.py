@@ -37,6 +37,7 @@ _DEVICES = {"con", "prn", "aux", "nul"} | {f"{port}{digit}" for port in ("com", 
 _FILE_BYTES, _CUT_BYTES = 120, 80
 _MARKER = re.compile(r"[ \t]*(?:[-*+]|[0-9]{1,9}[.)])[ \t]*")
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})")
+_LINES = re.compile(r"[^\n]*\n|[^\n]+").findall  # a lone CR ends none
 _BLOCK_START = re.compile(r"[ ]{0,3}(?:#{1,6}(?:[ \t]|$)|>|`{3}|~{3})")
 
 
@@ -160,6 +161,7 @@ class EntityText:
         self.body_at = frontmatter.split(self.text).body_at
         self._items: list[ListItem] = []
         self._headings: list[Heading] = scan(self.text, self.body_at, graph=True, items=self._items)[2]
+        self._starts = {line - 1 for _, line, _ in self._items} | {each.line - 1 for each in self._headings}
 
     @property
     def observations(self) -> list[str]:
@@ -234,13 +236,13 @@ class EntityText:
         return next((each for each in self._headings if each.text.casefold() == section), None)
 
     def _add(self, section: str, items: Sequence[str]) -> None:
-        lines = _lines(self.text)
+        lines = _LINES(self.text)
         newline = "\r\n" if frontmatter.is_crlf(self.text) else "\n"
         if lines and not lines[-1].endswith("\n"):
             lines[-1] += newline
         fresh = [f"- {each}" for each in items]
         if own := [line for name, line, _ in self._items if name == section]:
-            at = _end(max(own) - 1, lines, self._starts())
+            at = _end(max(own) - 1, lines, self._starts)
         elif heading := self._heading(section):  # below the text of a section that has no items
             first = heading.line - 1
             end = min((each.line - 1 for each in self._headings if each.line - 1 > first), default=len(lines))
@@ -260,13 +262,10 @@ class EntityText:
     def _drop(self, numbers: set[int]) -> None:
         if not numbers:
             return
-        lines, starts = _lines(self.text), self._starts()
-        gone = {at for number in numbers for at in range(number - 1, _end(number - 1, lines, starts))}
+        lines = _LINES(self.text)
+        gone = {at for number in numbers for at in range(number - 1, _end(number - 1, lines, self._starts))}
         self.text = "".join(line for at, line in enumerate(lines) if at not in gone)
         self._read()
-
-    def _starts(self) -> set[int]:
-        return {line - 1 for _, line, _ in self._items} | {each.line - 1 for each in self._headings}
 
 
 def _end(at: int, lines: list[str], starts: set[int]) -> int:
@@ -297,8 +296,3 @@ def _agree(found: Sequence[object], wanted: Sequence[object]) -> None:
     """The change must read back as meant: an open comment or code block in the note could swallow it."""
     if list(found) != list(wanted):
         raise ValueError("an open comment, code block or nested list is in the way")
-
-
-def _lines(text: str) -> list[str]:
-    """The lines with their LF or CRLF; a lone CR ends none."""
-    return re.findall(r"[^\n]*\n|[^\n]+", text)

@@ -98,10 +98,21 @@ def _usual(text: str) -> dict[str, Any] | None:
             rows[key] = _TYPED.get(value, value)
             open_key = None
         elif row := _ROW(line):
-            if (key := row[1]) in rows:
+            key, group, open_key = row[1], row.lastindex, None
+            if key in rows:
                 return None
-            rows[key] = value = _row_value(row)
-            open_key, indent = (key, "-") if value is None and row.lastindex == 1 else (None, "")
+            if group == 2:
+                value = row[2].rstrip()
+                rows[key] = _TYPED.get(value, value)
+            elif group == 1 and line.rstrip().endswith("]"):
+                rows[key] = []
+            elif group == 1:
+                rows[key], open_key, indent = None, key, "-"
+            elif group == 5:
+                rows[key] = [_TYPED.get(plain := each[0].rstrip(), plain) if each[0] else each[1] or each[2]
+                             for each in _FLOW_ITEM.findall(row[5])]  # fmt: skip
+            else:
+                rows[key] = row[group or 0]
         elif item := _ITEM(line):
             if open_key is None:
                 return None
@@ -116,19 +127,6 @@ def _usual(text: str) -> dict[str, Any] | None:
     return rows
 
 
-def _row_value(row: re.Match[str]) -> Any:
-    group = row.lastindex
-    if group == 2:
-        value = row[2].rstrip()
-        return _TYPED.get(value, value)
-    if group == 1:
-        return [] if row.string.rstrip().endswith("]") else None
-    if group == 5:
-        return [_TYPED.get(plain := each[0].rstrip(), plain) if each[0] else each[1] or each[2]
-                for each in _FLOW_ITEM.findall(row[5])]  # fmt: skip
-    return row[group or 0]
-
-
 _NODES, _DEPTH, _COLUMNS = 100_000, 100, 400
 _RUN = re.compile(rf"^[ \-?]{{{_COLUMNS}}}", re.MULTILINE)
 
@@ -137,7 +135,10 @@ def _full(text: str, plain: Callable[[str], Any] = str) -> dict[str, Any]:
     """The mapping as PyYAML reads it, without its guesses about types; `plain` reads what stands without quotes."""
     import yaml
 
-    if _is_deep(text):
+    # YAML's parser recurses in C and could run out of stack; nobody writes such a header.
+    signs = re.findall(r"[\[\]{}]", text) if text.count("[") + text.count("{") > _DEPTH else ()
+    depths = accumulate(signs, lambda depth, sign: depth + 1 if sign in "[{" else max(depth - 1, 0), initial=0)
+    if _RUN.search(text) or max(depths) > _DEPTH:
         raise ValueError("it is nested too deeply")
     try:
         root = _composer()(text).get_single_node()
@@ -165,13 +166,6 @@ def _composer() -> Any:
 
     Composer.add_implicit_resolver("!typed", re.compile(r"(?:true|false|null|~|)$"), ["t", "f", "n", "~", ""])
     return Composer
-
-
-def _is_deep(text: str) -> bool:
-    """Whether YAML's parser, which recurses in C, could run out of stack; nobody writes such a header."""
-    signs = re.findall(r"[\[\]{}]", text) if text.count("[") + text.count("{") > _DEPTH else ()
-    depths = accumulate(signs, lambda depth, sign: depth + 1 if sign in "[{" else max(depth - 1, 0), initial=0)
-    return bool(_RUN.search(text)) or max(depths) > _DEPTH
 
 
 def _built(node: Any, budget: list[int], depth: int, plain: Callable[[str], Any]) -> Any:
@@ -317,21 +311,16 @@ def _spans(lines: list[str]) -> list[tuple[str, int, int]]:
     is_text_block = False
     for number, line in enumerate(lines):
         if match := _TOP_KEY.match(line):
-            spans.append((match[3] or _unquoted(match[1], match[2]), number, number + 1))
+            key = match[3] or (match[2] or "").replace("''", "'")
+            if match[1] is not None:
+                key = match[1]  # one with escapes that are not JSON's stays as written
+                with suppress(ValueError):
+                    key = str(json.loads(f'"{key}"'))
+            spans.append((key, number, number + 1))
             is_text_block = line[match.end() :].lstrip(" \t")[:1] in ("|", ">")
         elif spans and line[0] in " \t-" and line.strip() and (is_text_block or not line.lstrip().startswith("#")):
             spans[-1] = (*spans[-1][:2], number + 1)
     return spans
-
-
-def _unquoted(double: str | None, single: str) -> str:
-    """A key as its quotes say it; one with escapes that are not JSON's stays as written."""
-    if double is None:
-        return single.replace("''", "'")
-    try:
-        return str(json.loads(f'"{double}"'))
-    except ValueError:
-        return double
 
 
 def _by_lines(yaml_text: str, changes: Mapping[str, Sequence[str]], newline: str, order: Sequence[str]) -> str:

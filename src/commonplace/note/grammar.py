@@ -164,7 +164,7 @@ class _Lines:
                 self._inline(text, _masked(text), self.number)
                 return
         sign = text[0]
-        if sign in "-*+_0123456789" and self._is_rule_or_item(text, indent, relative, depth):
+        if sign in "-*+_0123456789" and self._reads_rule_or_item(text, indent, relative, depth):
             return
         if sign == "#" and relative < 4 and (heading := _HEADING.match(text)):
             self._heading(heading, depth)
@@ -199,7 +199,9 @@ class _Lines:
         elif self.has_links and "[[" in text:
             self._links(text, text, self.number)
 
-    def _is_rule_or_item(self, text: str, indent: int, relative: int, depth: int) -> bool:
+    def _reads_rule_or_item(self, text: str, indent: int, relative: int, depth: int) -> bool:
+        """Read a rule, the underline of a heading, or an item with those that begin on its line inside it; False when
+        the line is none of these."""
         is_rule = text[0] in "-*_" and _RULE.match(text) and (relative < 4 or self.offsets)
         if is_rule or (self.para == depth and text[0] == "-" and _SETEXT.match(text)):
             self._close(depth)
@@ -210,11 +212,6 @@ class _Lines:
         if self.para == depth and (marker.end() == len(text) or int(marker[1] or 1) != 1):
             return False  # only an item that has text and no other number interrupts a paragraph
         self._close(depth)
-        self._item(text, marker, indent)
-        return True
-
-    def _item(self, text: str, marker: re.Match[str], indent: int) -> None:
-        """Open the item, and those that begin on the same line inside it."""
         at, column = 0, indent
         while True:
             end = marker.end()
@@ -232,10 +229,10 @@ class _Lines:
         text, depth = text[at:], len(self.offsets)
         self.bare = is_bare
         if is_bare or self._opens_fence(text, column, 0, depth) or (text[0] in "-*_" and _RULE.match(text)):
-            return
+            return True
         if text[0] == ">":
             self._quote(depth, text)
-            return
+            return True
         self._close(depth)
         self.para, self.block_item = depth, True
         if self.has_ticks:
@@ -244,6 +241,7 @@ class _Lines:
             self._inline(text, text, self.number, is_item=True)
         if text[0] == "#" and _HEADING.match(text):
             self._close(depth)
+        return True
 
     def _heading(self, match: re.Match[str], depth: int) -> None:
         self._close(depth)

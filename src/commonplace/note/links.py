@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from functools import cache, lru_cache
+from functools import lru_cache
 
 from commonplace.errors import InvalidInput, OutsideError
 from commonplace.note.model import ARCHIVE_PROJECT, Observation, Relation
@@ -41,12 +41,8 @@ _LINK_SIGNS = re.compile("[|#:]")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*)://")
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 _FILE_REPLACED = re.compile(rf'[/\\:*?"<>|{CONTROL}{SURROGATES}]')
-
-
-@cache
-def _glued() -> re.Pattern[str]:
-    """Where Latin and CJK touch. Compiled when first needed: it takes `re` longer than a whole `memory read` may."""
-    return re.compile(rf"(?<=[{_LATIN}])(?=[{_CJK}])|(?<=[{_CJK}])(?=[{_LATIN}])")
+# Where Latin and CJK touch. Compiled when first needed: it takes `re` longer than a whole `memory read` may.
+_GLUED = rf"(?<=[{_LATIN}])(?=[{_CJK}])|(?<=[{_CJK}])(?=[{_LATIN}])"
 
 
 def without_suffix(path: str) -> str:
@@ -60,33 +56,31 @@ def slug(path: str) -> str:
     if _PLAIN_SLUG.fullmatch(path):
         return path
     text = path if path.isascii() else unicodedata.normalize("NFC", path).translate(_FULL_WIDTH)
-    text = _OTHER.sub("-", _CAMEL.sub("-", text).lower().replace("'", "")) if text.isascii() else _unicode_slug(text)
+    if text.isascii():
+        text = _OTHER.sub("-", _CAMEL.sub("-", text).lower().replace("'", ""))
+    else:
+        text = re.sub(_GLUED, "-", text)
+        camel = zip(" " + text, text, strict=False)
+        cased = [f"-{c}" if c.isupper() and (before.islower() or before.isdigit()) else c for before, c in camel]
+        letters: list[str] = []
+        on_latin = False
+        for char in "".join(cased).lower().translate(_APOSTROPHES):
+            if char in "/." or char.isalnum():
+                base = char if char.isascii() else unicodedata.normalize("NFD", char)[0]
+                on_latin = "a" <= base <= "z"
+                letters.append(base if on_latin else char)
+            elif unicodedata.category(char)[0] == "M" and letters and letters[-1] not in "-/.":
+                if not on_latin:  # combining marks stay on letters that are not Latin
+                    letters.append(char)
+            elif not letters or letters[-1] != "-":
+                letters.append("-")
+        text = unicodedata.normalize("NFC", "".join(letters))
     if "/" in text:
         text = _EDGES.sub("/", text)
     text = text.strip("-/")
     if "." in text:  # a part of dots alone would be no address
         text = "/".join(part for part in text.split("/") if part.strip(".-"))
     return text
-
-
-def _unicode_slug(text: str) -> str:
-    """`slug` beyond ASCII, hyphens at edges left in: combining marks stay on letters that are not Latin."""
-    text = _glued().sub("-", text)
-    camel = zip(" " + text, text, strict=False)
-    parts = [f"-{c}" if c.isupper() and (before.islower() or before.isdigit()) else c for before, c in camel]
-    letters: list[str] = []
-    on_latin = False
-    for char in "".join(parts).lower().translate(_APOSTROPHES):
-        base = char if char.isascii() else unicodedata.normalize("NFD", char)[0]
-        if char in "/." or char.isalnum():
-            on_latin = "a" <= base <= "z"
-            letters.append(base if on_latin else char)
-        elif unicodedata.category(char)[0] == "M" and letters and letters[-1] not in "-/.":
-            if not on_latin:
-                letters.append(char)
-        elif not letters or letters[-1] != "-":
-            letters.append("-")
-    return unicodedata.normalize("NFC", "".join(letters))
 
 
 def permalink_for(project: str, path: str) -> str:
@@ -260,10 +254,16 @@ def observation(text: str, masked: str, number: int) -> Observation | None:
     end = masked.find("]")
     if end > 2 and masked[1:end].isalpha() and end < 66 and masked[end + 1 : end + 2] == " " != masked[end + 2]:
         category, start = text[1:end], end + 2  # the usual case: a word, a blank
-    elif (match := _CATEGORY(masked)) and _is_category(category := text[1 : match.end(1)].strip()):
-        start = match.end()
     else:
-        return None
+        match = _CATEGORY(masked)
+        category = text[1 : match.end(1)].strip() if match else ""
+        sign = category.replace("\ufe0f", "")
+        is_checkbox = len(category) < 3 and len(sign) == 1 and (sign in "xX" or not sign.isalnum())
+        if match is None or not sign or is_checkbox or category[0] == "^" or category[-1] == "\\":
+            return None  # nor is a footnote or an escaped bracket a category
+        if category[0] in "0123456789" and _CLOCK_VALUE(category):
+            return None
+        start = match.end()
     return _observation(category, text, text[start:], masked[start:], number)
 
 
@@ -276,47 +276,26 @@ def tagged(text: str, masked: str, number: int, *, is_any: bool = False) -> Obse
     return found if found.tags or is_any else None
 
 
-def _is_category(name: str) -> bool:
-    """Whether the text in brackets is a category: no checkbox, footnote, clock value or escaped bracket."""
-    if len(name) < 3:
-        sign = name.replace("\ufe0f", "")
-        if not sign or (len(sign) == 1 and (sign in "xX" or not sign.isalnum())):
-            return False
-    first = name[0]
-    return not (first == "^" or name[-1] == "\\" or (first in "0123456789" and _CLOCK_VALUE(name)))
-
-
 def _observation(category: str | None, text: str, content: str, masked: str, number: int) -> Observation:
-    context = None
+    """`content` with its tags and its context: the parenthesised group at the very end, if its parentheses match."""
+    context, depth, start = None, 0, 0
     if masked[-1:] == ")":
-        start = _group_start(masked)
-        if start > 0 and (inner := content[start + 1 : -1].strip()) and (rest := content[:start].rstrip()):
-            context, content, masked = inner, rest, masked[: len(rest)]
-    tags = _tags(masked) if "#" in masked else ()
-    return Observation(category, content, tags, context, number, text)
-
-
-def _group_start(text: str) -> int:
-    """Where the parenthesised group at the very end begins; -1 when its parentheses do not match."""
-    depth = 0
-    for at in (sign.start() for sign in reversed([*re.finditer(r"[()]", text)])):
-        depth += 1 if text[at] == ")" else -1
-        if not depth:
-            return at
-    return -1
-
-
-def _tags(text: str) -> tuple[str, ...]:
-    """Tags in order, each once; `#12` is none, nor is what is glued to it."""
-    at = text.find("#")
-    if (not at or text[at - 1] == " ") and text.find("#", at + 1) < 0:
-        tag = text[at + 1 :].partition(" ")[0]  # the usual case: one tag, of letters
-        if tag.isalpha():
-            return (tag,)
-    found: dict[str, str] = {}
-    for run in _TAGS(text):
-        for tag in run[1:].split("#"):
-            if tag.isdecimal():
+        for start in (sign.start() for sign in reversed([*re.finditer(r"[()]", masked)])):
+            depth += 1 if masked[start] == ")" else -1
+            if not depth:
                 break
-            found.setdefault(tag.casefold(), tag)
-    return tuple(found.values())
+        inner, rest = content[start + 1 : -1].strip(), content[:start].rstrip()
+        if not depth and inner and rest:
+            context, content, masked = inner, rest, masked[: len(rest)]
+    tags: dict[str, str] = {}
+    at = masked.find("#")
+    is_one = at >= 0 and (not at or masked[at - 1] == " ") and masked.find("#", at + 1) < 0
+    if is_one and (tag := masked[at + 1 :].partition(" ")[0]).isalpha():
+        tags[tag] = tag  # the usual case: one tag, of letters
+    elif at >= 0:
+        for run in _TAGS(masked):
+            for tag in run[1:].split("#"):
+                if tag.isdecimal():
+                    break  # `#12` is none, nor is what is glued to it
+                tags.setdefault(tag.casefold(), tag)
+    return Observation(category, content, tuple(tags.values()), context, number, text)

@@ -71,8 +71,10 @@ def parse_note(
         for key, value in _KEPT_WHEN_BROKEN.findall(yaml_text):
             attribute, read = _READERS[key]
             setattr(note, attribute, read(note, value.strip().strip("\"'")))
-    dates = (header[key] for key in ("created_at", "created") if header.get(key) is not None)
-    written = next((moment for value in dates if (moment := _moment(note, value)) is not None), None)
+    written = None
+    for key in ("created_at", "created"):
+        if written is None and header.get(key) is not None:
+            written = _moment(note, header[key])
     if written is not None or (born is not None and born < changed and not entity):
         note.created = written or born or changed
     if project in model.MEMORY_PROJECTS:

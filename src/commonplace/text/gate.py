@@ -88,8 +88,9 @@ class Rules:
             moved = [GateMatch(each.rule, each.start + shift, each.end + shift) for each in ends]
             return self.find(text[:SPAN], kind) + moved
         lower, found = text.lower(), []
-        digits = kind == SECRET and sum(map(text.count, _DIGITS)) >= _CARD_DIGITS
-        near = {word for word, is_there in (("digits", digits), ("unseen", not text.isascii())) if is_there}
+        near = set() if text.isascii() else {"unseen"}
+        if kind == SECRET and sum(map(text.count, _DIGITS)) >= _CARD_DIGITS:
+            near.add("digits")
         for rule in self._by_kind[kind]:
             for word in rule.near:
                 if word in lower or word in near:
@@ -166,15 +167,10 @@ def _passes(text: str, check: str, least: float) -> bool:
     if check == "luhn":  # whether the last digit of a card number checks the others
         digits = [int(each) for each in reversed(text) if each.isdigit()]
         return (sum(digits[::2]) + sum(sum(divmod(2 * each, 10)) for each in digits[1::2])) % 10 == 0
-    if check == "entropy":
-        return entropy(text) >= least
+    if check == "entropy":  # bits per character, by how often each occurs
+        shares = [text.count(each) / len(text) for each in set(text)]
+        return -sum(share * math.log2(share) for share in shares) >= least
     value = text.rstrip(".!?):")
     if len(value) < 3 or re.match(_PLACEHOLDER, value):
         return False
     return check == "given" or (len(value) > 3 and any(each.isdigit() or each in _SYMBOLS for each in value))
-
-
-def entropy(text: str) -> float:
-    """Bits per character, by how often each occurs."""
-    shares = [text.count(each) / len(text) for each in set(text)]
-    return -sum(share * math.log2(share) for share in shares)

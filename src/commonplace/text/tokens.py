@@ -146,7 +146,8 @@ def flatten(text: str) -> str:
     low = text.lower()
     if len(low) != len(text):
         low = "".join(c if len(c.lower()) != 1 else c.lower() for c in text)
-    return low.translate(_unmarked()) if _marked().search(low) else low
+    # Compiled when first needed: a start need not wait for it.
+    return low.translate(_unmarked()) if re.search("[\u00c0-\u024f\u1e00-\u1eff\uff10-\uff5a]", low) else low
 
 
 def passages(text: str) -> list[Passage]:
@@ -179,11 +180,7 @@ def _plain(text: str) -> str:
     signs = _beyond_ascii(text)
     if _DROPPED.search(signs):
         text = _DROPPED.sub("", text)
-    return _FULL_WIDTH.sub(_narrow, text) if _FULL_WIDTH.search(signs) else text
-
-
-def _narrow(run: re.Match[str]) -> str:
-    return run.group().translate(_TO_ASCII)
+    return _FULL_WIDTH.sub(lambda run: run[0].translate(_TO_ASCII), text) if _FULL_WIDTH.search(signs) else text
 
 
 def _beyond_ascii(text: str) -> str:
@@ -238,24 +235,24 @@ def _pieces(text: str, start: int, end: int) -> list[tuple[int, int]]:
     found = []
     while start < end:
         reach = min(end, start + (1200 if text[start : start + 1200].isascii() else 450))
-        if reach < end and (line := _last_line(text, reach)) > start + 300:
+        if reach == end:
+            found.append((start, end))
+            break
+        # The last line before `reach`, if it is near, is looked for from where no blank goes on.
+        at = reach - 100
+        while at < reach and (text[at].isspace() or text[at - 1].isspace()):
+            at += 1
+        ends = (match.end() for match in _SENTENCE_END.finditer(text, at, reach))
+        line = max((each for each in ends if text[each - 1] == "\n"), default=-1)
+        if line > start + 300:
             reach = line
-        elif reach < end:
+        else:
             cuts = [match.end() for match in _SENTENCE_END.finditer(text, start + 1, reach)]
             lines = [cut for cut in cuts if text[cut - 1] == "\n" and cut - start > 300]
             reach = (lines or cuts or [reach])[-1]
         found.append((start, reach))
         start = reach
     return found
-
-
-def _last_line(text: str, reach: int) -> int:
-    """The end of the last line before `reach`, if it is near: looked for from where no blank goes on; else -1."""
-    at = reach - 100
-    while at < reach and (text[at].isspace() or text[at - 1].isspace()):
-        at += 1
-    ends = (match.end() for match in _SENTENCE_END.finditer(text, at, reach))
-    return max((end for end in ends if text[end - 1] == "\n"), default=-1)
 
 
 def word_count(block: str) -> float:
@@ -284,8 +281,3 @@ def _unmarked() -> dict[int, int]:
         if plain != chr(code):
             table[code] = ord(plain.lower())
     return table
-
-
-@cache
-def _marked() -> re.Pattern[str]:
-    return re.compile("[\u00c0-\u024f\u1e00-\u1eff\uff10-\uff5a]")

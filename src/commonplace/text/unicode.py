@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
-from functools import cache
 from typing import Any
 
 CONTROL = r"\x00-\x1f\x7f-\x9f\u2028\u2029"
@@ -28,6 +27,7 @@ _UNSEEN = (
     r"\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     r"\U000e0000-\U000e0fff"
 )
+_KEPT_OR_UNSEEN = f"(?:{_KEPT})|([{_UNSEEN}])"  # compiled when first needed
 
 
 def is_valid_unicode(text: str) -> bool:
@@ -80,11 +80,6 @@ def compared_lines(text: str) -> tuple[str, ...]:
     return tuple(line for line in lines if line)
 
 
-@cache
-def _unseen() -> re.Pattern[str]:
-    return re.compile(f"(?:{_KEPT})|([{_UNSEEN}])")
-
-
 def escape(character: str) -> str:
     r"""A character as Python writes it: `\x1b`, `\n`, `\u202e`, `\U000e0041`."""
     return character.encode("unicode_escape", "backslashreplace").decode("ascii")
@@ -103,7 +98,7 @@ def visible(text: str, escaped: Callable[[str], str] = escape) -> str:
         return text
     if "\r\n" in text:
         text = text.replace("\r\n", "\n")
-    return _unseen().sub(lambda found: escaped(found[1]) if found[1] else found[0], text)
+    return re.sub(_KEPT_OR_UNSEEN, lambda found: escaped(found[1]) if found[1] else found[0], text)
 
 
 def flat(text: str) -> str:

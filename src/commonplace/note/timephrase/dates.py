@@ -5,11 +5,12 @@ Rules are a small part of RRULE in local time.
 
 from __future__ import annotations
 
-import calendar
+from calendar import monthrange
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from fractions import Fraction
+from itertools import product
 from typing import Any, NamedTuple
 
 from commonplace.errors import InvalidInput
@@ -86,12 +87,7 @@ def shifted(day: date, months: int, days: int = 0) -> date:
     year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
     if not 1 <= year <= 9999:
         raise OverflowError
-    return date(year, month + 1, min(day.day, month_length(year, month + 1))) + timedelta(days=days)
-
-
-def month_length(year: int, month: int) -> int:
-    """How many days a month has."""
-    return calendar.monthrange(year, month)[1]
+    return date(year, month + 1, min(day.day, monthrange(year, month + 1)[1])) + timedelta(days=days)
 
 
 def possible_days(tokens: Sequence[Lexeme], today: date) -> list[date]:
@@ -186,7 +182,7 @@ def _next_date(today: date, day: int, month: int | None = None) -> date:
     first = today.replace(day=1)
     for months in range(97 if month else 13):  # 29 February may be eight years away
         found = shifted(first, months)
-        is_there = month in (None, found.month) and 1 <= day <= month_length(found.year, found.month)
+        is_there = month in (None, found.month) and 1 <= day <= monthrange(found.year, found.month)[1]
         if is_there and found.replace(day=day) >= today:
             return found.replace(day=day)
     raise ValueError(day)
@@ -194,7 +190,7 @@ def _next_date(today: date, day: int, month: int | None = None) -> date:
 
 def nth_weekday(year: int, month: int, nth: int, day: int) -> date | None:
     """The nth such weekday of a month, -1 the last; None when it has none."""
-    first, length = date(year, month, 1), month_length(year, month)
+    first, length = date(year, month, 1), monthrange(year, month)[1]
     days = range(1 + (day - first.weekday()) % 7, length + 1, 7)
     at = nth if nth < 0 else nth - 1
     return date(year, month, days[at]) if at < len(days) else None
@@ -229,18 +225,6 @@ class Hour(NamedTuple):
         return wall_time(day + timedelta(days=self.days), self.at, zone)
 
 
-def possible_hours(tokens: Sequence[Lexeme]) -> list[Hour]:
-    """All times of day the words may mean, several when they are ambiguous, none without words. Raises
-    ValueError for a clock its part of the day does not have, Unclear when the hour is missing."""
-    parts = list(dict.fromkeys(token.value for token in tokens if token.kind == "part"))
-    clocks = [token.value for token in tokens if token.kind == "clock"]
-    if clocks:
-        return list(dict.fromkeys(hour for each in clocks for part in parts or [None] for hour in _hours(each, part)))
-    if any(part not in _HOUR_OF for part in parts):
-        raise Unclear
-    return [Hour(time(_HOUR_OF[part])) for part in parts]
-
-
 # The hour a part of the day stands for when no clock is given; the small hours have none.
 _HOUR_OF = {"morning": 9, "noon": 12, "afternoon": 15, "evening": 19, "night": 20}
 # The hours of the day a part may be said of when the clock is of 24 hours.
@@ -250,25 +234,35 @@ _SPANS = {
 }  # fmt: skip
 
 
-def _hours(clock: TimeOfDay, part: str | None) -> list[Hour]:
-    """What a clock beside a part of the day may show. The night goes on after midnight: 12 to 4 are of the next
-    day; 12 in the morning is not decided here."""
-    hour, form = clock.hour, clock.form
-    hours = [hour]
-    if part is not None and form == "eod":
-        hours = [18]
-    elif part is None or (part == "morning" and hour == 12):
-        hours = [hour % 12, hour % 12 + 12] if form == "bare" else hours
-    elif form in ("bare", "colon"):
-        if part != "morning" and not (part == "noon" and hour >= 10):
-            is_next_day = (part == "night" and (hour == 12 or hour < 5)) or (part == "evening" and hour == 12)
-            hours = [hour % 12 + (0 if part == "small hours" else 24 if is_next_day else 12)]
-    elif part == "night" and (hour in (0, 24) or form == "midnight"):
-        hours = [24]
-    elif hour not in _SPANS[part]:
-        raise ValueError(part)
-    word = form if form in ("midnight", "eod") else ""
-    return [Hour(time(each % 24, clock.minute, clock.second), each // 24, word) for each in hours]
+def possible_hours(tokens: Sequence[Lexeme]) -> list[Hour]:
+    """All times of day the words may mean, several when they are ambiguous, none without words. The night goes on after
+    midnight: 12 to 4 are of the next day. Raises ValueError for a clock its part of the day does not have, Unclear when
+    the hour is missing."""
+    parts = list(dict.fromkeys(token.value for token in tokens if token.kind == "part"))
+    clocks: list[TimeOfDay] = [token.value for token in tokens if token.kind == "clock"]
+    if not clocks:
+        if any(part not in _HOUR_OF for part in parts):
+            raise Unclear
+        return [Hour(time(_HOUR_OF[part])) for part in parts]
+    found: list[Hour] = []
+    for clock, part in product(clocks, parts or [None]):
+        hour, form = clock.hour, clock.form
+        hours = [hour]
+        if part is not None and form == "eod":
+            hours = [18]
+        elif part is None or (part == "morning" and hour == 12):  # 12 in the morning is not decided here
+            hours = [hour % 12, hour % 12 + 12] if form == "bare" else hours
+        elif form in ("bare", "colon"):
+            if part != "morning" and not (part == "noon" and hour >= 10):
+                is_next_day = (part == "night" and (hour == 12 or hour < 5)) or (part == "evening" and hour == 12)
+                hours = [hour % 12 + (0 if part == "small hours" else 24 if is_next_day else 12)]
+        elif part == "night" and (hour in (0, 24) or form == "midnight"):
+            hours = [24]
+        elif hour not in _SPANS[part]:
+            raise ValueError(part)
+        word = form if form in ("midnight", "eod") else ""
+        found += [Hour(time(each % 24, clock.minute, clock.second), each // 24, word) for each in hours]
+    return list(dict.fromkeys(found))
 
 
 _DAY_NAMES = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
@@ -280,7 +274,7 @@ _NEEDED_KEYS = {
 """The keys a stored rule of each frequency has, besides INTERVAL."""
 _SECONDS = {"HOURLY": 3600, "MINUTELY": 60}
 _FREQUENCIES = {"day": "DAILY", "week": "WEEKLY", "month": "MONTHLY", "year": "YEARLY"}
-_SHORTEST = 300
+_SHORTEST = 300  # seconds between two times of a rule
 _PERIODS = 100  # a day that comes at all comes within so many periods, 29 February too
 
 
@@ -311,11 +305,6 @@ class Recurrence:
         """Whether it counts elapsed time, not days of the calendar."""
         return self.freq in _SECONDS
 
-    @property
-    def is_too_often(self) -> bool:
-        """Whether it comes more than once in five minutes."""
-        return self.is_elapsed and self.interval * _SECONDS[self.freq] < _SHORTEST
-
 
 def parse_rule(text: str) -> Recurrence:
     """A stored rule taken apart. Raises InvalidInput for anything `read` does not give, e.g. a rule without
@@ -335,7 +324,8 @@ def parse_rule(text: str) -> Recurrence:
         hours, minutes = _numbers(values.get("BYHOUR"), 0, 23), _numbers(values.get("BYMINUTE"), 0, 59)
         rule = Recurrence(values["FREQ"], interval, months, monthdays, days, hours, minutes, nth)
         lacks_day = (rule.freq == "WEEKLY" and not rule.days) or (rule.freq == "MONTHLY" and names and not nth)
-        if rule.is_too_often or 0 in rule.monthdays or lacks_day:
+        is_too_often = rule.is_elapsed and rule.interval * _SECONDS[rule.freq] < _SHORTEST
+        if is_too_often or 0 in rule.monthdays or lacks_day:
             raise ValueError(text)
     except (KeyError, ValueError):
         raise InvalidInput(f'Not a rule of repetition: "{text}". Use e.g. FREQ=DAILY;BYHOUR=9;BYMINUTE=0.') from None
@@ -415,7 +405,7 @@ def _rule_days(rule: Recurrence, since: date, after: date) -> Iterator[date]:
         if rule.nth:
             yield from filter(None, (nth_weekday(year, month + 1, rule.nth, day) for day in rule.days))
         else:
-            length = month_length(year, month + 1)
+            length = monthrange(year, month + 1)[1]
             days = {length if day < 0 else day for day in rule.monthdays if day <= length}
             yield from (date(year, month + 1, day) for day in sorted(days))
 
@@ -438,7 +428,7 @@ def first_times(
     if repetition.unit in UNIT_SECONDS:
         minutes = repetition.interval * UNIT_SECONDS[repetition.unit] / 60
         rule = Recurrence("MINUTELY", int(minutes)) if minutes % 60 else Recurrence("HOURLY", int(minutes / 60))
-        if minutes.denominator != 1 or rule.is_too_often:
+        if minutes.denominator != 1 or minutes * 60 < _SHORTEST:
             raise ValueError(minutes)
         return [] if named or kinds & {"clock", "part", "instant"} else [(_next_time(rule, now, zone, now), rule)]
     if repetition.interval.denominator != 1 or "instant" in kinds:
@@ -479,7 +469,7 @@ def _rules(repetition: Repetition, named: list[Lexeme]) -> list[Recurrence]:
         return []
     dates: list[tuple[int, int]] = []
     if kind == "date" and value[0][0] is None:
-        dates = [(m, d) for _, m, d in value if 1 <= m <= 12 and 1 <= d <= month_length(2000, m)]
+        dates = [(m, d) for _, m, d in value if 1 <= m <= 12 and 1 <= d <= monthrange(2000, m)[1]]
         if not dates:
             raise ValueError(value)
     elif kind == "month_edge" and value[0] is None:

@@ -68,24 +68,20 @@ def compiled(pattern: str) -> re.Pattern[str]:
 
 
 @cache
-def shapes() -> dict[str, list[tuple[str, str]]]:
-    """The shapes (kind, pattern) by what they begin with: an English word, a Chinese character, or "0" for digits."""
+def shapes() -> tuple[dict[str, list[tuple[str, str]]], re.Pattern[str]]:
+    """The shapes (kind, pattern) by what they begin with: an English word, a Chinese character, or "0" for digits; and
+    what finds the next word, run of digits or Chinese character that may begin one."""
     found: dict[str, list[tuple[str, str]]] = {}
     for entry in _file("shapes.toml")["shape"]:
         names = (name for lead in entry["leads"].split() for name in (table(lead[1:]) if lead[0] == "@" else [lead]))
         for word in dict.fromkeys(name.split()[0] if name.isascii() else name[0] for name in names):
             found.setdefault(word, []).append((entry["kind"], entry["pattern"]))
-    return found
-
-
-@cache
-def starts() -> re.Pattern[str]:
-    """Finds the next English word, run of digits, or Chinese character that may begin a time word."""
-    return re.compile(f"[a-z]+|[0-9]+|[{''.join(word for word in shapes() if not word.isascii())}]")
+    return found, re.compile(f"[a-z]+|[0-9]+|[{''.join(word for word in found if not word.isascii())}]")
 
 
 def number(text: str) -> Fraction:
-    """The value of digits or of an English or Chinese number. Raises ValueError when it is none."""
+    """The value of digits or of an English or Chinese number: 二十, 一百零五, or digit by digit. Raises ValueError when
+    it is none."""
     text = text.strip()
     if re.fullmatch(r"[0-9]+(?:\.[0-9]+)?", text):
         return Fraction(text)
@@ -93,12 +89,21 @@ def number(text: str) -> Fraction:
         return HALF
     english = table("english.numbers")
     parts = re.split(r"[\s-]+", text)
-    if not all(part in english for part in parts):
-        return Fraction(_chinese(text))
-    tens, *ones = (english[part] for part in parts)
-    if len(ones) > 1 or (ones and not (tens >= 20 and ones[0] < 10)):
+    if all(part in english for part in parts):
+        tens, *ones = (english[part] for part in parts)
+        if len(ones) > 1 or (ones and not (tens >= 20 and ones[0] < 10)):
+            raise ValueError(text)
+        return Fraction(tens + sum(ones))
+    digits = table("chinese.digits")
+    if text and all(c in digits for c in text):
+        if len(text) > 1 and text[0] not in "零〇" and len(text) != 4:
+            raise ValueError(text)
+        return Fraction("".join(str(digits[c]) for c in text))
+    match = re.fullmatch(r"(?:(.)百)?[零〇]?(?:(.?)(十))?(.?)", text)
+    if not text or not match or not all(c in digits for c in match.group(1, 2, 4) if c):
         raise ValueError(text)
-    return Fraction(tens + sum(ones))
+    hundred, ten, has_ten, one = match.groups()
+    return Fraction(100 * digits.get(hundred, 0) + (10 * digits.get(ten, 1) if has_ten else 0) + digits.get(one, 0))
 
 
 def whole(text: str) -> int:
@@ -107,20 +112,6 @@ def whole(text: str) -> int:
     if value.denominator != 1:
         raise ValueError(text)
     return int(value)
-
-
-def _chinese(text: str) -> int:
-    """二十, 十五, 一百零五, and digits said one by one: 二〇二六."""
-    digits = table("chinese.digits")
-    if text and all(c in digits for c in text):
-        if len(text) > 1 and text[0] not in "零〇" and len(text) != 4:
-            raise ValueError(text)
-        return int("".join(str(digits[c]) for c in text))
-    match = re.fullmatch(r"(?:(.)百)?[零〇]?(?:(.?)(十))?(.?)", text)
-    if not text or not match or not all(c in digits for c in match.group(1, 2, 4) if c):
-        raise ValueError(text)
-    hundreds, tens, ten, ones = match.groups()
-    return 100 * digits.get(hundreds, 0) + (10 * digits.get(tens, 1) if ten else 0) + digits.get(ones, 0)
 
 
 class Text:
@@ -132,27 +123,26 @@ class Text:
         forms = (("'" if char in "’‘" else unicodedata.normalize("NFKC", char).lower()) for char in written)
         parts = list(written.lower() if written.isascii() else forms)
         plain, at, origin = "".join(parts), 0, [place for place, part in enumerate(parts) for _ in part]
+        self.plain = ""
         self._origin: list[int] = []  # the place in `written` of each character of `plain`
         for blank in _LONG_BLANKS.finditer(plain):
-            self._origin += origin[at : blank.start()] + origin[blank.start() : blank.start() + len(_short(blank))]
+            short = "\n\n" if blank[0].count("\n") > 1 else "\n" if "\n" in blank[0] else " "
+            self.plain += plain[at : blank.start()] + short
+            self._origin += origin[at : blank.start() + len(short)]
             at = blank.end()
+        self.plain += plain[at:]
         self._origin += origin[at:]
-        self.plain = _LONG_BLANKS.sub(_short, plain)
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """Where plain[start:end] stands in `written`; one character at least."""
         return self._origin[start], self._origin[end - 1] + 1
 
 
-def _short(blank: re.Match[str]) -> str:
-    return "\n\n" if blank[0].count("\n") > 1 else "\n" if "\n" in blank[0] else " "
-
-
 def scan(plain: str) -> list[Lexeme]:
     """The time words of `plain` (see Text) in order, not overlapping. Words such as "tonight" give two tokens
     with one place."""
-    by_lead, found, at = shapes(), [], 0
-    for start in starts().finditer(plain):
+    (by_lead, starts), found, at = shapes(), [], 0
+    for start in starts.finditer(plain):
         if start.start() < at:
             continue
         lead = start[0]
@@ -207,25 +197,17 @@ def _instant(match: re.Match[str], before: str) -> _Values:
         return _WRONG
 
 
-@_reads("delay", "offset")
-def _distance(match: re.Match[str], before: str) -> _Values:
-    said = match.groupdict()
-    if "over" in said and not (said["over"] or said["after"] or said["ago"]):
-        return []
-    sign = -1 if said.get("ago") or said.get("way") == "before" else 1
-    amount = Delay(*(sign * each for each in _amount(match["amount"])))
-    if "way" in said:
-        return [("offset", amount)]
-    return [("delay", amount)] if any(amount) else _WRONG
-
-
 _DAYS_OF = {"day": 1, "week": 7, "fortnight": 14}
 _SEPARATOR = re.compile(r"\s*(?:,\s*)?(?:and\s+|[零又])?\s*")
 
 
-def _amount(text: str) -> Delay:
-    """The sum of an amount such as "an hour and a half" or 两个半小时. Raises ValueError."""
-    text, halves = re.subn(r"(?<=[a-z])\s+and\s+a\s+half$", "", text.strip())
+@_reads("delay", "offset")
+def _distance(match: re.Match[str], before: str) -> _Values:
+    """Its amount is a sum such as "an hour and a half" or 两个半小时."""
+    said = match.groupdict()
+    if "over" in said and not (said["over"] or said["after"] or said["ago"]):
+        return []
+    text, halves = re.subn(r"(?<=[a-z])\s+and\s+a\s+half$", "", match["amount"].strip())
     text = re.sub(r"^half\s+(?:of\s+)?an?\s+", "0.5 ", text)
     text = re.sub(r"^(?:a\s+)?quarter\s+of\s+an\s+hour", "15 minutes", text)
     months, days, seconds, at = Fraction(), Fraction(), Fraction(), 0
@@ -249,7 +231,11 @@ def _amount(text: str) -> Delay:
                 months, days = months - HALF, days + 15
     if months.denominator != 1 or seconds.denominator != 1:
         raise ValueError(text)
-    return Delay(int(months), int(days), int(seconds))
+    sign = -1 if said.get("ago") or said.get("way") == "before" else 1
+    amount = Delay(*(sign * int(each) for each in (months, days, seconds)))
+    if "way" in said:
+        return [("offset", amount)]
+    return [("delay", amount)] if any(amount) else _WRONG
 
 
 _NTH = {"first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "last": -1}
@@ -378,8 +364,13 @@ def _clock(match: re.Match[str], before: str) -> _Values:
         return [("clock", TimeOfDay(18, form="eod"))]
     if word := has("word"):
         return [("clock", TimeOfDay(0, form="midnight") if word in ("midnight", "午夜") else TimeOfDay(12))]
-    if "quarters" in match.groupdict() and before and not _is_chinese_hour(match["h"], match[0].strip(), before):
-        return []
+    if "quarters" in match.groupdict() and before:  # a number and 点 after another character
+        said = match[0].strip()  # 一点: only at the beginning of a clause and after 在, 到, 约; 一时 never
+        is_hour = match["h"].isdigit() or before not in table("chinese.little")  # not after 第 and 早
+        if said == "一点":
+            is_hour = not "\u4e00" <= before <= "\u9fff" or before in "在到约于"
+        if said == "一时" or not is_hour:
+            return []
     hour, minute = whole(match["h"]), whole(has("min") or has("bare") or has("spelled") or "0")
     if has("past"):
         minute = _MINUTES[match["past"]]
@@ -401,14 +392,6 @@ def _clock(match: re.Match[str], before: str) -> _Values:
         return _WRONG
     form = "fixed" if not 1 <= hour <= 12 else "colon" if has("min") and "quarters" not in match.groupdict() else "bare"
     return [("clock?" if soft else "clock", TimeOfDay(hour, minute, second, form))]
-
-
-def _is_chinese_hour(hour: str, said: str, before: str) -> bool:
-    """Whether a number and 点 after another character are an hour: not after 第 and 早; 一点 only at the beginning
-    of a clause and after 在, 到, 约; 一时 never."""
-    if said == "一点":
-        return not "\u4e00" <= before <= "\u9fff" or before in "在到约于"
-    return said != "一时" and (hour.isdigit() or before not in table("chinese.little"))
 
 
 _WORKDAYS = (0, 1, 2, 3, 4)

@@ -102,10 +102,6 @@ class Prepared:
     place: tuple[int, str, str, str]
     entity: Note | None
 
-    def is_of(self, project: int, stamp: Stamp | None) -> bool:
-        """Whether it was made for the project with this id, from a file that has this stamp now."""
-        return self.place[0] == project and self.stamp == stamp
-
     def sign(self, provenance: Provenance) -> None:
         """Say where the text comes from, of a note prepared where that is not known."""
         if provenance.who != "file":

@@ -70,8 +70,17 @@ def chunk(text: str) -> list[tuple[int, int]]:
     """The turns of a conversation, else list items and passages of about 200 words, as (start, stop)."""
     if len(text) <= SHORT:
         return [(0, len(text))]
-    parts = turns_or_passages(text)
-    return [part for start, stop in parts for part in _list_items(text, start, stop)] or [(0, len(text))]
+    found: list[tuple[int, int]] = []
+    for start, stop in turns_or_passages(text):
+        starts = [match.start() for match in _ITEM.finditer(text, start, stop)] if stop - start >= _MIN_LIST else []
+        if len(starts) < _MIN_ITEMS:
+            found.append((start, stop))
+            continue
+        before = text[start : starts[0]].strip()  # each item includes what follows it, the first one a heading before
+        is_heading = before.startswith("#") and "\n" not in before
+        starts = [start, *starts[0 if before and not is_heading else 1 :]]
+        found += zip(starts, [*starts[1:], stop], strict=True)
+    return found or [(0, len(text))]
 
 
 class ChunkReading:
@@ -178,7 +187,15 @@ class ChunkReading:
     def why(self, text: NoteText) -> list[str]:
         """Why a note was found."""
         row, words, ranking = text.row, self._ranking.words, self._ranking
-        bits = self._bits_of(text) if self.is_strict else ranking.bits_of(row)
+        if not self.is_strict:
+            bits = ranking.bits_of(row)
+        else:  # as its text says
+            if row not in self._bits:
+                self._bits[row] = self._named(text)
+                for start, stop in text.spans:
+                    for _, _, found in self._finder.places(flatten(text.text[start:stop])):
+                        self._bits[row] |= found
+            bits = reduce(or_, (one.bits for one in self.chunks.get(row, ())), self._bits[row])
         marks = [ARCHIVED] if row in self._archived or text.project == ARCHIVE_PROJECT else []
         if not bits:
             return ["meaning", *marks] if ranking.cosines.get(row, 0.0) > 0 else marks
@@ -194,16 +211,6 @@ class ChunkReading:
         if any(bits >> 3 * at & 3 == 2 for at in range(len(words))):
             why.append("prefix")
         return why + marks
-
-    def _bits_of(self, text: NoteText) -> int:
-        """Which words a note contains, as its text says."""
-        row = text.row
-        if row not in self._bits:
-            self._bits[row] = self._named(text)
-            for start, stop in text.spans:
-                for _, _, bits in self._finder.places(flatten(text.text[start:stop])):
-                    self._bits[row] |= bits
-        return self._bits[row] | reduce(or_, (one.bits for one in self.chunks.get(row, ())), 0)
 
     def _named(self, text: NoteText) -> int:
         """Which words title, headings and tags contain, and which only the address, which says least."""
@@ -380,17 +387,6 @@ def _together(some: Sequence[Chunk], bits: int) -> Chunk:
             often[word] = often.get(word, 0) + count
     return Chunk(some[0].row, some[0].start, some[-1].stop, sum(one.words for one in some), None, bits, often,
                  named=some[0].named)  # fmt: skip
-
-
-def _list_items(text: str, start: int, stop: int) -> list[tuple[int, int]]:
-    """A passage of several list items in parts; each includes what follows it, the first one the heading before."""
-    starts = [match.start() for match in _ITEM.finditer(text, start, stop)] if stop - start >= _MIN_LIST else []
-    if len(starts) < _MIN_ITEMS:
-        return [(start, stop)]
-    before = text[start : starts[0]].strip()
-    is_heading = before.startswith("#") and "\n" not in before
-    starts = [start, *starts[0 if before and not is_heading else 1 :]]
-    return list(zip(starts, [*starts[1:], stop], strict=True))
 
 
 def _sized_chunks(text: str) -> list[tuple[int, int, int, str | None]]:

@@ -11,6 +11,7 @@ import json
 import re
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date
 from itertools import groupby, product
 from string import ascii_lowercase
@@ -109,25 +110,28 @@ def _marked(db: sqlite3.Connection, found: Hits, query: Query, viewer: str | Non
     return found
 
 
+@dataclass(slots=True)
 class _Search:
     """One page of one search: `limit` hits from `offset` on."""
 
-    def __init__(self, context: SearchContext, limit: int, offset: int, explain: bool):
-        self.context, self.text = context, context.query.text
-        self.limit, self.offset, self.explain = limit, offset, explain
+    context: SearchContext
+    limit: int
+    offset: int
+    explain: bool
 
     def run(self, today: date | None, near: Nearness | None) -> Hits:
         """The query as a question where it is one, else with all words, else relaxed or with mended spelling."""
-        is_question = parse.is_question(self.text)
-        relaxed = self._relaxed(today, near) if is_question and parse.is_plain(self.text) else None
+        text = self.context.query.text
+        is_question = parse.is_question(text)
+        relaxed = self._relaxed(today, near) if is_question and parse.is_plain(text) else None
         if relaxed is not None and relaxed.total:
             return relaxed
-        parsed = parse.parse(self.text)
+        parsed = parse.parse(text)
         if not parsed.clauses:
             return Hits([], 0)
         is_long = parse.relaxable(parsed, quotes=is_question)
-        is_short = parse.is_short_question(self.text) and parse.relaxable(parsed, quotes=True, least=1)
-        is_certain = is_question if is_long else is_short and parse.is_certain_question(self.text)
+        is_short = parse.is_short_question(text) and parse.relaxable(parsed, quotes=True, least=1)
+        is_certain = is_question if is_long else is_short and parse.is_certain_question(text)
         if relaxed is None and parsed.bare and is_certain:
             relaxed = self._relaxed(today, near)
             if relaxed.total:
@@ -157,7 +161,7 @@ class _Search:
         if whole_total <= MAX_RANKED and self.offset + self.limit > whole_total < total:
             others, more = self._candidates(parsed, loose, _without(rows, whole_rows), total - whole_total)
             order, best = order + _without(others, order), best + _without(more, best)
-        reading = ChunkReading(Ranking(context, self.text, today, query=parsed, given=best))
+        reading = ChunkReading(Ranking(context, context.query.text, today, query=parsed, given=best))
         for part in (best[:count], best[count:]):
             inside = set(part)
             ranked = iter([row for row in reading.order if row in inside])
@@ -213,7 +217,7 @@ class _Search:
     def _relaxed(self, today: date | None, near: Nearness | None, first: Sequence[Hit] = (), skip: int = 0) -> Hits:
         """Any of the informative words may match; `first` come before all others. The first `skip` are left out."""
         limit, offset = self.limit, self.offset
-        ranking = Ranking(self.context, self.text, today, near)
+        ranking = Ranking(self.context, self.context.query.text, today, near)
         reading = ChunkReading(ranking, READ)
         rows = reading.order[offset : offset + limit]
         if len(rows) < limit:

@@ -34,7 +34,8 @@ class Readers:
     def __init__(self, store: FolderStore, suspicious: Suspicious, project: int):
         self._processes: list[subprocess.Popen[bytes]] = []
         self._idle: SimpleQueue[subprocess.Popen[bytes]] = SimpleQueue()
-        count = min(_cores(), _MOST)
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        count = min(cores, _MOST)
         with suppress(OSError):
             for _ in range(count if count > 1 and "python" in os.path.basename(sys.executable or "") else 0):
                 process = subprocess.Popen(
@@ -106,7 +107,3 @@ def answer() -> None:
             ]
             pickle.dump(found, sys.stdout.buffer, pickle.HIGHEST_PROTOCOL)
             sys.stdout.buffer.flush()
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -204,7 +204,7 @@ def _first_step(target: str, folder: str, candidates: list[Candidate]) -> list[C
         return []
     path = root_path(target, folder)
     if target.startswith(("./", "../")):
-        return [] if path is None else [one for one in candidates if _is_path(one, path)]
+        return [one for one in candidates if path in (one.path, posixpath.splitext(one.path)[0])]
     steps: tuple[Callable[[], list[Candidate]], ...] = (
         lambda: [one for one in candidates if one.id == target],
         lambda: _by_permalink(target, candidates),
@@ -212,7 +212,7 @@ def _first_step(target: str, folder: str, candidates: list[Candidate]) -> list[C
         lambda: [one for one in candidates if one.path == path],
         lambda: _by_permalink(slug(target), candidates),
         lambda: _by_title(target, candidates),
-        lambda: [one for one in candidates if _is_path(one, path or "")],
+        lambda: [one for one in candidates if path in (one.path, posixpath.splitext(one.path)[0])],
     )
     if found := next(filter(None, (step() for step in steps)), None):
         return found
@@ -246,10 +246,6 @@ def _by_title(target: str, candidates: list[Candidate]) -> list[Candidate]:
         if is_named:
             found.append(one)
     return found
-
-
-def _is_path(one: Candidate, path: str) -> bool:
-    return path in (one.path, posixpath.splitext(one.path)[0])
 
 
 def _inside(candidates: list[Candidate], project: str) -> list[Candidate]:

@@ -215,7 +215,7 @@ class ChunkReading:
     def _named(self, text: NoteText) -> int:
         """Which words title, headings and tags contain, and which only the address, which says least."""
         bits = 0
-        for _, word, _ in self._finder.places(flatten(_named_by(text))):
+        for _, word, _ in self._finder.places(flatten(text.called)):
             bits |= 5 << 3 * word
         for _, word, _ in self._finder.places(flatten(text.address)):
             bits |= 2 << 3 * word
@@ -268,7 +268,9 @@ class ChunkReading:
         dated = {day: table.date * sum([period.share(day) for period in self._question.periods]) for day in days}
         rest = 1 - table.passage
         for row, some in self.chunks.items():  # all features but those that need the text of a chunk
-            by_words, together = table.words * self._word_share(row), whole[row]
+            by_words, together = table.words, whole[row]
+            if row in ranking.cosines:  # meaning makes up the rest
+                by_words *= 1.0 - table.meaning
             about = self._about[row] = {
                 "words": by_words * rest * together.own,
                 "conversation": table.conversation * rest * together.own,
@@ -295,7 +297,7 @@ class ChunkReading:
             bits = self._bits[row] = self._named(text) if self.is_strict else self._ranking.bits.get(row, 0)
             titles = bits & self._ranking.scorer.in_titles
             starts = [one.start for one in some]
-            named = word_count(_named_by(text))
+            named = word_count(text.called)
             for one in some:
                 one.named = named
             if len(some) == 1:
@@ -343,17 +345,14 @@ class ChunkReading:
         """The scores of the notes of one chunk, whose words have these scores among all chunks: what their neighbors
         and conversations add changes by the same factor."""
         every = {row: self._ranking.shares(row) for row in own}
-        shares = {row: self._word_share(row) * self._table.words or 1 for row in own}
+        rest = 1.0 - self._table.meaning  # which the words make up where meaning is known
+        shares = {row: (rest if row in self._ranking.cosines else 1.0) * self._table.words or 1 for row in own}
         before = {row: one.get("words", 0.0) / shares[row] for row, one in every.items()}
         factor = max(own.values(), default=0.0) / (max(before.values(), default=0.0) or 1.0)
         for row, one in every.items():
             others = one.get("neighbors", 0.0) + one.get("conversation", 0.0)
             change = shares[row] * (own[row] - before[row]) + (factor - 1) * others
             self.scores[row] = round(self._ranking.scores[row] + change, 6)
-
-    def _word_share(self, row: int) -> float:
-        """The share of a note's own score that its words make up; meaning, where it is known, makes up the rest."""
-        return 1.0 - self._table.meaning if row in self._ranking.cosines else 1.0
 
 
 def _score_words(some: Collection[Chunk], scorer: TermScorer, brevity: float) -> None:
@@ -371,11 +370,6 @@ def _score_words(some: Collection[Chunk], scorer: TermScorer, brevity: float) ->
     most = max((one.own for one in some), default=0.0) or 1.0
     for one in some:
         one.own /= most
-
-
-def _named_by(text: NoteText) -> str:
-    """What a note is called: title, aliases, headings and tags."""
-    return "\n".join((*text.names, text.headings, *text.tags))
 
 
 def _together(some: Sequence[Chunk], bits: int) -> Chunk:

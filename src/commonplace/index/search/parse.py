@@ -193,7 +193,7 @@ _BEFORE_MAY = re.compile(r"\b(?:in|of|since|during|until|last|this)\s+$")
 _HELPS = "is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|might|may|must"
 _ASKS = r"\b(?:what|which|who|whom|where)\b"
 _WORD = r"[\w+'’/-]+"
-_SEVERAL = re.compile(
+SEVERAL = re.compile(
     rf"{_ASKS}\s+(?:are|were|have|has)\b"  # what are, where has
     rf"|{_ASKS}(?:\s+(?!(?:{_HELPS})\b){_WORD}){{1,4}}\s+(?:are|were|have|has)\b"  # which of her friends have
     rf"|\b(?:what|which)\s+(?:(?!(?:{_HELPS})\b){_WORD}\s+){{0,4}}?(?!(?:{_HELPS}|this|always)\b)[\w+/-]{{2,}}(?<![sui])s"
@@ -202,6 +202,8 @@ _SEVERAL = re.compile(
     r"|哪些|哪几|几[个种次本位家]|都有|都.{0,8}过",
     re.I,
 )
+"""What tells that a question asks for several things: a plural, the perfect tense ("where has she worked"), or how many
+they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,12 +266,6 @@ def is_certain_question(text: str) -> bool:
     question. Without the end it may be a part of a sentence somebody looks for."""
     end = text.strip()
     return _PARTICLE.search(end[-8:]) is not None or bool(_MARK.search(end[-8:]) and _ASIAN.search(end[-40:]))
-
-
-def asks_several(text: str) -> bool:
-    """Whether a question asks for several things: by a plural, by the perfect tense ("where has she worked"), or by
-    how many they are."""
-    return _SEVERAL.search(text) is not None
 
 
 def focus_of(text: str) -> str:

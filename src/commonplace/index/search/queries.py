@@ -90,14 +90,13 @@ _NEIGHBORS = (
 
 @dataclass(slots=True)
 class NoteText:
-    """What is read of a candidate. `spans` are the parts of its text to be read: of a long one the passages that
-    match."""
+    """What is read of a candidate. `called`: its title, aliases, headings and tags. `spans` are the parts of its text
+    to be read: of a long one the passages that match."""
 
     row: int
     project: str
     names: list[str]
-    headings: str
-    tags: list[str]
+    called: str
     address: str
     front: str
     text: str
@@ -373,8 +372,8 @@ class SearchContext:
                     inside = inside or [at for (at,) in self.db.execute(matching, asked)]
                 spans = self.db.execute(reading, (_json(inside or [first]),)).fetchall()
             spans = spans or [(0, len(text))]
-            address, tags = f"{project}/{path}", json.loads(tags) if tags else []
-            found.append(NoteText(row, project, names, headings, tags, address, front, text, spans))
+            called = "\n".join((*names, headings, *(json.loads(tags) if tags else ())))
+            found.append(NoteText(row, project, names, called, f"{project}/{path}", front, text, spans))
         return found
 
     def best_first(self, scores: Mapping[int, float]) -> list[int]:

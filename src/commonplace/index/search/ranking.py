@@ -19,9 +19,9 @@ from commonplace.index.filters import quoted
 from commonplace.index.search import weights
 from commonplace.index.search.parse import (
     MAX_TERMS,
+    SEVERAL,
     ParsedQuery,
     Question,
-    asks_several,
     focus_of,
     read_question,
 )
@@ -148,7 +148,7 @@ class Ranking:
         self._lookup = lookup = _WordLookup(context)
         self.words = lookup.words(self.question) if query is None else lookup.terms(query)
         focus = focus_of(text)
-        self._is_several = query is None and asks_several(focus) and bool(self._table.several)
+        self._is_several = query is None and SEVERAL.search(focus) is not None and bool(self._table.several)
         self.speakers = {word.text for word in self.words if word.is_speaker}
         self._groups = _groups(self.words)
         self.bits: dict[int, int] = {}

@@ -66,7 +66,7 @@ class VectorFile:
             if seen == self._seen:
                 return False
             size = _vector_size(self.path)
-            count = _whole_records(seen[2], size)
+            count = max(0, seen[2] - _HEADER) // (_KEY + 4 * size)
             raw = np.empty((0, _KEY // 4 + size), np.float32)
             if size and count:
                 raw = np.memmap(self.path, np.float32, "r", _HEADER, (count, _KEY // 4 + size))
@@ -101,7 +101,8 @@ class VectorFile:
                     self._replace(rows.shape[1], records)  # another length: begin anew
                     return
                 with open(self.path, "r+b", buffering=0) as file:
-                    end = _HEADER + _whole_records(file.seek(0, os.SEEK_END), size) * (_KEY + 4 * size)
+                    record = _KEY + 4 * size
+                    end = _HEADER + max(0, file.seek(0, os.SEEK_END) - _HEADER) // record * record
                     file.truncate(end)  # what a killed process left of a record
                     file.seek(end)
                     try:
@@ -172,11 +173,6 @@ def _vector_size(path: Path) -> int:
         return 0
     known = isinstance(header, dict) and header.get("format") == _FORMAT and isinstance(header.get("size"), int)
     return max(0, header["size"]) if known else 0
-
-
-def _whole_records(end: int, size: int) -> int:
-    """How many whole records a file of `end` bytes holds."""
-    return max(0, end - _HEADER) // (_KEY + 4 * size)
 
 
 def _records(keys: np.ndarray, rows: np.ndarray) -> np.ndarray:

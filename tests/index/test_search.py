@@ -236,13 +236,6 @@ def test_words_of_a_prefix_find_what_the_prefix_finds(desk: Desk, monkeypatch: p
     assert found == [[(hit.note.path, hit.why) for hit in desk.search(text)] for text in texts]
 
 
-def test_the_snippet_shows_the_passage_that_holds_most_of_the_question(desk: Desk) -> None:
-    parts = ["apples are mentioned here " + "filler " * 100, "pears alone " + "filler " * 100,
-             "here apples and pears meet " + "filler " * 100]  # fmt: skip
-    desk.put("a.md", "\n\n".join(parts))
-    assert desk.search("apples pears")[0].passage.startswith("here apples and pears meet")
-
-
 def test_reasons_say_where_the_words_were_found(verse: Desk) -> None:
     assert verse.search("sea")[0].why[0] == "title: sea"
     assert "words: harbour, gulls" in verse.search("harbour gulls")[0].why

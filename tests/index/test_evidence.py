@@ -34,12 +34,6 @@ def test_the_best_passage_comes_first_and_is_cut_from_the_text(shelf: Desk) -> N
     assert "sunrise" not in passage
 
 
-def test_a_month_in_the_question_favours_notes_of_that_time(shelf: Desk) -> None:
-    assert asked(shelf, "What did Mel paint in June 2023?")[0][0] == "june.md"
-    assert asked(shelf, "What did Mel paint in May 2023?")[0][0] == "may.md"
-    assert asked(shelf, "What did Mel paint in 2023-06?")[0][0] == "june.md"
-
-
 def test_all_passages_together_keep_to_the_space(shelf: Desk) -> None:
     found = asked(shelf, "weather matters horse cat", max_chars=1_500)
     assert 0 < sum(len(passage) for _, passage in found) <= 1_500

@@ -6,11 +6,7 @@ from datetime import date
 
 import pytest
 
-from commonplace.index.search.parse import (
-    Period,
-    periods,
-    read_question,
-)
+from commonplace.index.search.parse import Period, periods, read_question
 
 TODAY = date(2026, 11, 21)
 """A Saturday."""
@@ -33,28 +29,16 @@ def test_a_question_told_in_a_few_sentences_is_kept_whole() -> None:
     assert read_question(told + "Who sold it in the end?").words[:2] == ("mara", "wanted")
 
 
-@pytest.mark.parametrize(
-    ("text", "first", "last"),
-    [
-        ("in June 2023", "2023-06-01", "2023-06-31"),
-        ("on 8 May, 2023", "2023-05-08", "2023-05-08"),
-        ("on May 8th 2023", "2023-05-08", "2023-05-08"),
-        ("2023-06", "2023-06-01", "2023-06-31"),
-        ("2023年5月8日", "2023-05-08", "2023-05-08"),
-        ("in May", "05-01", "05-31"),
-        ("in 2019", "2019-01-01", "2019-12-31"),
-        ("yesterday", "2026-11-20", "2026-11-20"),
-        ("the day before yesterday", "2026-11-19", "2026-11-19"),
-        ("last week", "2026-11-09", "2026-11-15"),
-        ("上周", "2026-11-09", "2026-11-15"),
-        ("this month", "2026-11-01", "2026-11-30"),
-        ("last month", "2026-10-01", "2026-10-31"),
-        ("去年", "2025-01-01", "2025-12-31"),
-        ("three days ago", "2026-11-18", "2026-11-18"),
-        ("3天前", "2026-11-18", "2026-11-18"),
-        ("two weeks ago", "2026-11-04", "2026-11-10"),
-    ],
-)
+@pytest.mark.parametrize(("text", "first", "last"), [
+    ("in June 2023", "2023-06-01", "2023-06-31"), ("on 8 May, 2023", "2023-05-08", "2023-05-08"),
+    ("on May 8th 2023", "2023-05-08", "2023-05-08"), ("2023-06", "2023-06-01", "2023-06-31"),
+    ("2023年5月8日", "2023-05-08", "2023-05-08"), ("in May", "05-01", "05-31"), ("in 2019", "2019-01-01", "2019-12-31"),
+    ("yesterday", "2026-11-20", "2026-11-20"), ("the day before yesterday", "2026-11-19", "2026-11-19"),
+    ("last week", "2026-11-09", "2026-11-15"), ("上周", "2026-11-09", "2026-11-15"),
+    ("this month", "2026-11-01", "2026-11-30"), ("last month", "2026-10-01", "2026-10-31"),
+    ("去年", "2025-01-01", "2025-12-31"), ("three days ago", "2026-11-18", "2026-11-18"),
+    ("3天前", "2026-11-18", "2026-11-18"), ("two weeks ago", "2026-11-04", "2026-11-10"),
+])  # fmt: skip
 def test_the_days_a_question_names(text: str, first: str, last: str) -> None:
     assert (first, last) in [(one.first, one.last) for one in periods(f"What happened {text}?", TODAY)]
 

@@ -18,7 +18,7 @@ NOTES = 60
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("commonplace.index.sync.MANY_NEW", 50)
-    monkeypatch.setattr("commonplace.index.readers._cores", lambda: 2)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1}, raising=False)
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def test_the_index_is_the_same_whoever_read_the_files(
     synced(tmp_path / "a", vault).close()
     assert len(started) == 2
     assert all(process.returncode is not None for process in started), "they ended with the sync"
-    monkeypatch.setattr("commonplace.index.readers._cores", lambda: 1)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0})
     synced(tmp_path / "b", vault).close()
     assert len(started) == 2
     assert rows(tmp_path / "a") == rows(tmp_path / "b")

@@ -18,49 +18,114 @@ VERSE = {
 }
 
 
+SHORT_QUESTIONS = {
+    "liang.md": "梁宝生是我们公司的会计，住在成都。",
+    "meeting.md": "会议改到下午三点，在二楼。",
+    "piano.md": "小王从六岁开始弹钢琴。",
+    "home.md": "Bob 搬家了，现在住在杭州。",
+    "bob.md": "Bob is the plumber who mended our sink.",
+    "cat.md": "奶奶的猫叫咪咪，今年三岁。",
+    "ja.md": "田中さんはピアノを弾けます。",
+    "ko.md": "민수 생일은 오월 사일이다.",
+}
+SPELLED = {
+    "k8s.md": "The kubernetes deployment is green.",
+    "post.md": "We received a parcel.",
+    "hen.md": "Hens lay eggs.",
+}
+FOUND: dict[str, tuple[dict[str, str], dict[str, list[str]]]] = {
+    "a word weighs most in the title": (
+        {"a.md": "lantern lantern lantern " + "filler words " * 40, "lantern.md": "Nothing about it here."},
+        {"lantern": ["lantern.md", "a.md"]},
+    ),
+    "a word weighs more in a heading than in a sentence": (
+        {"b.md": "## lantern\n\nmore text follows here\n", "a.md": "the lantern\n\nmore text follows here\n"},
+        {"lantern": ["b.md", "a.md"]},
+    ),
+    "words match as prefixes, and whole words rank first, however many the others are": (
+        {**VERSE, "many.md": "indexes indexed indexing indexer " * 20},
+        {"index": ["city/map.md", "many.md", "city/tram.md"], "indexi": ["many.md", "city/tram.md"]},
+    ),
+    "very short words match whole words, unless there are none": (
+        {"a.md": "we use go here", "b.md": "the goat is golden", "c.md": "quartz"}, {"go": ["a.md"], "qu": ["c.md"]},
+    ),
+    "`NOT` alone finds long notes too": (
+        {"long.md": "some words that repeat themselves\n\n" * 600}, {"NOT harbour": ["long.md"]},
+    ),
+    "a possessive is no beginning": ({"a.md": "the client sends it"}, {"client's": []}),
+    "a possessive is found where it stands": (
+        {"a.md": "the client sends it", "b.md": "the client's book"}, {"client's": ["b.md"], "client’s": ["b.md"]},
+    ),
+    "Latin glued to Chinese is found by itself": (
+        {"zh.md": "用户偏好深色模式，重跑qx7z后再部署。"},
+        {**{text: ["zh.md"] for text in ("qx7z", "重跑qx7z后", "跑qx7z", "qx7z后", "QX7")}, "跑qx8": []},
+    ),
+    "a star leaves out what begins with the word": (
+        VERSE, {
+            "harbour OR hill NOT ind": ["hill.md", "city/tram.md", "sea.md"],
+            "harbour OR hill NOT ind*": ["hill.md", "sea.md"],
+        },
+    ),
+    "a sign before a word behind a quoted one begins no prefix": (
+        {"a.md": "project starboard", "b.md": "project, and android nothing organ"},
+        {text: ["a.md"] for text in ('"project" *star', "project *starboard", '"project" NOT *nothing')},
+    ),
+    "a path is found with and without its project": (
+        VERSE, {text: ["city/tram.md"] for text in ("city/tram", "notes/city/tram", "city/tram.md", '"city/tram.md"')},
+    ),
+    "a text pasted as a query finds something, whatever stands in it": (VERSE, {
+        'He said "nobody goes there" and did NOT OR WOULD never paint the lighthouse, nor any other tower': ["sea.md"],
+    }),
+    "two words that only begin like a question are not relaxed": (
+        SHORT_QUESTIONS, {text: [] for text in ("will Bob", "is plumber zebra NOT x", "Bob zebra", "can plumber")},
+    ),
+    "what is short, quoted or an operator is not spelled otherwise": (
+        SPELLED, {text: [] for text in ("henz", '"kuberntes"', "kuberntes OR zebra", "kuberntes NOT green", "egzs",
+                                        "xkubernetes")},
+    ),
+    "words of a long text are not spelled otherwise": (
+        {"a.md": "We painted the canoe."}, {
+            "What about the canoo?": ["a.md"],
+            f"What about the canoo {' '.join(f'filler{number}' for number in range(40))}?": [],
+        },
+    ),
+    "a word some note holds is looked for as it is": (
+        {**SPELLED, "typo.md": "He wrote kuberntes again."}, {"kuberntes": ["typo.md"], "kuberntes green": []},
+    ),
+    "a question finds other forms of a word, and longer words": (
+        {"a.md": "She bought a bicycle.", "b.md": "The violinist stands in the corner."},
+        {"who will buy something today?": ["a.md"], "whose violin is that?": ["b.md"]},
+    ),
+    "a word of a question that no note holds is taken for one an edit away": (
+        {"a.md": "The zeppelin flew over the lake."},
+        {f"which {word} was it?": ["a.md"] for word in ("zepelin", "zeppelni", "zeppelins", "zappelin")},
+    ),
+    "a word of a question that notes hold is not taken for another": (
+        {"a.md": "The canoe is red.", "b.md": "The canon is loud."}, {"where is the canon now?": ["b.md"]},
+    ),
+    "a question of stop words is asked as words": (
+        {"a.md": "to be or not to be"}, {"is it to be or not to be": [], "to be or not to be?": ["a.md"]},
+    ),
+    "a word of a script SQLite cannot part is no error": (
+        {"a.md": "plain words here"}, {"what is a\U0001e900b of plain words?": ["a.md"]},
+    ),
+    "a question with a phrase nobody holds is asked by its words": (
+        {"a.md": "Ada told of the red canoe."},
+        {'Who told of the "canoe made of gold"?': ["a.md"], '"canoe made of gold"': []},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("notes", "found"), FOUND.values(), ids=FOUND)
+def test_what_is_found_and_in_which_order(desk: Desk, notes: dict[str, str], found: dict[str, list[str]]) -> None:
+    desk.put_all(notes)
+    assert {text: desk.found(text) for text in found} == found
+
+
 @pytest.fixture
 def verse(desk: Desk) -> Desk:
     desk.put_all(VERSE)
     return desk
-
-
-def test_the_title_weighs_most(desk: Desk) -> None:
-    desk.put("a.md", "lantern lantern lantern " + "filler words " * 40)
-    desk.put("lantern.md", "Nothing about it here.")
-    assert desk.found("lantern") == ["lantern.md", "a.md"]
-
-
-def test_a_heading_weighs_more_than_a_sentence(desk: Desk) -> None:
-    desk.put("b.md", "## lantern\n\nmore text follows here\n")
-    desk.put("a.md", "the lantern\n\nmore text follows here\n")
-    assert desk.found("lantern") == ["b.md", "a.md"]
-
-
-def test_words_match_as_prefixes_and_whole_words_rank_first(verse: Desk) -> None:
-    assert verse.found("index") == ["city/map.md", "city/tram.md"]
-    assert verse.found("indexi") == ["city/tram.md"]
-    verse.put("many.md", "indexes indexed indexing indexer " * 20)
-    assert verse.found("index")[0] == "city/map.md"
-
-
-def test_very_short_words_match_whole_words_unless_there_are_none(desk: Desk) -> None:
-    desk.put("a.md", "we use go here")
-    desk.put("b.md", "the goat is golden")
-    desk.put("c.md", "quartz")
-    assert desk.found("go") == ["a.md"]
-    assert desk.found("qu") == ["c.md"]
-
-
-def test_not_alone_finds_long_notes_too(desk: Desk) -> None:
-    desk.put("long.md", "some words that repeat themselves\n\n" * 600)
-    assert desk.found("NOT harbour") == ["long.md"]
-
-
-def test_a_possessive_is_no_beginning(desk: Desk) -> None:
-    desk.put("a.md", "the client sends it")
-    assert desk.found("client's") == []
-    desk.put("b.md", "the client's book")
-    assert desk.found("client's") == desk.found("client’s") == ["b.md"]
 
 
 @pytest.mark.parametrize("text", ["OR", "AND", "NOT", "gulls OR", "OR gulls", "gulls AND", "gulls NOT", "OR OR OR"])
@@ -83,25 +148,6 @@ def test_no_hit_for_three_bare_words_is_asked_again_with_or(verse: Desk) -> None
     assert not verse.search("goats graze").relaxed
 
 
-def test_a_relaxed_question_weighs_rare_words_more(desk: Desk) -> None:
-    for number in range(30):
-        desk.put(f"{number}.md", "the painter spoke of colours again")
-    desk.put("rare.md", "an oboe was bought in Leiden")
-    assert desk.found("which painter bought an oboe yesterday evening")[0] == "rare.md"
-
-
-SHORT_QUESTIONS = {
-    "liang.md": "梁宝生是我们公司的会计，住在成都。",
-    "meeting.md": "会议改到下午三点，在二楼。",
-    "piano.md": "小王从六岁开始弹钢琴。",
-    "home.md": "Bob 搬家了，现在住在杭州。",
-    "bob.md": "Bob is the plumber who mended our sink.",
-    "cat.md": "奶奶的猫叫咪咪，今年三岁。",
-    "ja.md": "田中さんはピアノを弾けます。",
-    "ko.md": "민수 생일은 오월 사일이다.",
-}
-
-
 @pytest.mark.parametrize(("text", "path"), [
     ("梁宝生是谁?", "liang.md"), ("会议几点?", "meeting.md"), ("谁会弹钢琴？", "piano.md"), ("Bob 住哪", "home.md"),
     ("猫几岁?", "cat.md"), ("誰がピアノを弾けますか", "ja.md"), ("ピアノは誰？", "ja.md"), ("민수 생일?", "ko.md"),
@@ -114,25 +160,12 @@ def test_a_question_is_asked_relaxed_however_short_it_is(desk: Desk, text: str, 
     assert hits.relaxed
 
 
-def test_two_words_that_only_begin_like_a_question_are_not_relaxed(desk: Desk) -> None:
-    desk.put_all(SHORT_QUESTIONS)
-    for text in ("will Bob", "is plumber zebra NOT x", "Bob zebra", "can plumber"):
-        assert desk.search(text).total == 0, text
-
-
 def test_a_short_question_that_stands_in_a_note_as_it_is_finds_that(desk: Desk) -> None:
     desk.put_all(SHORT_QUESTIONS)
     desk.put("faq.md", "常见问题：会议几点开始。")
     hits = desk.search("会议几点")
     assert [hit.note.path for hit in hits] == ["faq.md"]
     assert not hits.relaxed
-
-
-SPELLED = {
-    "k8s.md": "The kubernetes deployment is green.",
-    "post.md": "We received a parcel.",
-    "hen.md": "Hens lay eggs.",
-}
 
 
 @pytest.mark.parametrize(("text", "path", "spelled"), [
@@ -150,25 +183,6 @@ def test_one_or_two_words_that_find_nothing_are_asked_again_as_they_are_spelled(
     assert hits.relaxed
 
 
-def test_what_is_short_quoted_or_an_operator_is_not_spelled_otherwise(desk: Desk) -> None:
-    desk.put_all(SPELLED)
-    for text in ("henz", '"kuberntes"', "kuberntes OR zebra", "kuberntes NOT green", "egzs", "xkubernetes"):
-        assert desk.search(text).total == 0, text
-
-
-def test_words_of_a_long_text_are_not_spelled_otherwise(desk: Desk) -> None:
-    desk.put("a.md", "We painted the canoe.")
-    assert desk.found("What about the canoo?") == ["a.md"]
-    assert desk.found(f"What about the canoo {' '.join(f'filler{number}' for number in range(40))}?") == []
-
-
-def test_a_word_some_note_holds_is_looked_for_as_it_is(desk: Desk) -> None:
-    desk.put_all(SPELLED)
-    desk.put("typo.md", "He wrote kuberntes again.")
-    assert desk.found("kuberntes") == ["typo.md"]
-    assert desk.found("kuberntes green") == []
-
-
 def test_spelling_shows_nobody_the_words_of_others(desk: Desk) -> None:
     desk.put("secret.md", "---\nscope: agent:ada\n---\nThe kubernetes cluster.")
     desk.put("typo.md", "---\nscope: agent:ada\n---\nThe receeving end.")
@@ -177,22 +191,6 @@ def test_spelling_shows_nobody_the_words_of_others(desk: Desk) -> None:
     assert desk.found("kuberntes", viewer="ada") == ["secret.md"]
     assert desk.found("receeving", viewer="bob") == ["open.md"]
     assert desk.found("receeving", viewer="ada") == ["typo.md"]
-
-
-CJK = {
-    "zh1.md": "用户偏好深色模式，重跑qx7z后再部署。数据库索引很慢。",
-    "zh2.md": "# 会议记录\n\n我们决定使用本地索引，而不是云端服务器。",
-    "ja.md": "ノートブックを開いて、全文検索インデックスを再構築する。",
-    "ko.md": "사용자는 어두운 모드를 선호합니다. 기억을 저장했다.",
-    "rare.md": "𠮷野家で食べた。葛󠄀城市。",
-}
-
-
-def test_latin_glued_to_cjk_is_found_by_itself(desk: Desk) -> None:
-    desk.put_all(CJK)
-    for text in ("qx7z", "重跑qx7z后", "跑qx7z", "qx7z后", "QX7"):
-        assert desk.found(text) == ["zh1.md"], text
-    assert desk.found("跑qx8") == []
 
 
 def test_a_word_of_very_many_notes_keeps_an_exact_total_and_whole_pages(desk: Desk) -> None:
@@ -227,19 +225,6 @@ def test_of_very_many_matches_the_total_is_a_lower_bound_and_no_page_is_missing(
             assert (page.total, page.is_lower_bound) == (1_660, True)
 
 
-def test_a_star_leaves_out_what_begins_with_the_word(verse: Desk) -> None:
-    assert verse.found("harbour OR hill NOT ind") == verse.found("harbour OR hill")
-    assert "city/tram.md" in verse.found("harbour OR hill NOT ind")
-    assert "city/tram.md" not in verse.found("harbour OR hill NOT ind*")
-
-
-def test_a_sign_before_a_word_behind_a_quoted_one_begins_no_prefix(desk: Desk) -> None:
-    desk.put("a.md", "project starboard")
-    desk.put("b.md", "project, and android nothing organ")
-    assert desk.found('"project" *star') == desk.found("project *starboard") == ["a.md"]
-    assert desk.found('"project" NOT *nothing') == ["a.md"]
-
-
 def test_words_of_a_prefix_find_what_the_prefix_finds(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     words = ["mar", "march", "Märchen", "marsh", "mark2", "market", "summary", "ma", "mas", "mar-tin", "mar\u4e2d"]
     desk.put_all({f"{at}.md": f"{word} {'more' if at % 2 else 'less'}" for at, word in enumerate(words)})
@@ -251,13 +236,6 @@ def test_words_of_a_prefix_find_what_the_prefix_finds(desk: Desk, monkeypatch: p
     assert found == [[(hit.note.path, hit.why) for hit in desk.search(text)] for text in texts]
 
 
-def test_the_snippet_shows_the_passage_that_holds_most_of_the_question(desk: Desk) -> None:
-    parts = ["apples are mentioned here " + "filler " * 100, "pears alone " + "filler " * 100,
-             "here apples and pears meet " + "filler " * 100]  # fmt: skip
-    desk.put("a.md", "\n\n".join(parts))
-    assert desk.search("apples pears")[0].passage.startswith("here apples and pears meet")
-
-
 def test_reasons_say_where_the_words_were_found(verse: Desk) -> None:
     assert verse.search("sea")[0].why[0] == "title: sea"
     assert "words: harbour, gulls" in verse.search("harbour gulls")[0].why
@@ -265,11 +243,6 @@ def test_reasons_say_where_the_words_were_found(verse: Desk) -> None:
     assert "title: city" in verse.search("hill city")[0].why, "a tag is a name too"
     assert any(reason.startswith("words ") for reason in verse.search("sea", explain=True)[0].why)
     assert not any(reason.startswith("words ") for reason in verse.search("sea")[0].why)
-
-
-def test_a_path_is_found_with_and_without_its_project(verse: Desk) -> None:
-    for text in ("city/tram", "notes/city/tram", "city/tram.md", '"city/tram.md"'):
-        assert verse.found(text) == ["city/tram.md"], text
 
 
 def test_titles_only(verse: Desk) -> None:
@@ -313,8 +286,3 @@ def test_a_page_with_few_notes_that_hold_all_words_is_topped_up_with_those_that_
 @pytest.mark.parametrize("text", ['"harbour goats"', "harbour AND goats AND tram", "tram lighthouse"])
 def test_phrases_operators_and_two_words_are_never_topped_up(verse: Desk, text: str) -> None:
     assert all("relaxed" not in hit.why for hit in verse.search(text))
-
-
-def test_a_text_pasted_as_a_query_finds_something_whatever_stands_in_it(verse: Desk) -> None:
-    text = 'He said "nobody goes there" and did NOT OR WOULD never paint the lighthouse, nor any other tower'
-    assert verse.found(text) == ["sea.md"]

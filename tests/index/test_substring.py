@@ -61,15 +61,6 @@ def test_filters_count_for_cached_texts(desk: Desk) -> None:
         assert held(desk, "heron", projects=("none",)) == []
 
 
-def test_another_index_has_other_texts(desk: Desk, tmp_path: Path) -> None:
-    other = Desk(tmp_path / "other.db")
-    desk.put("a.md", "A heron.")
-    other.put("b.md", "A heron as well.")
-    for each, expected in ((desk, "a.md"), (desk, "a.md"), (other, "b.md"), (other, "b.md"), (desk, "a.md")):
-        assert held(each, "heron") == [expected]
-    other.db.close()
-
-
 def test_texts_too_large_for_the_cache_are_looked_at_each_time(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listing, "MAX_BYTES", 400)
     for number in range(6):

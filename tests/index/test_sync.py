@@ -125,11 +125,8 @@ def test_many_new_notes_are_indexed_as_each_by_itself_would_be(shelf: Shelf, tmp
     for at in range(90):
         header = f"tags: [t{at % 7}]\nscope: {'agent:eve' if at % 9 == 0 else 'global'}"
         text = f"---\n{header}\n---\n# One {at}\n- [fact] x #y\n"
-        shelf.write(
-            f"d{at % 4}/One {at % 30}{'!' * (at // 30)}.md",
-            f"{text}[[One {at + 1}]] 面包 " + "word " * (at % 2 * 4000),
-            at,
-        )
+        text += f"[[One {at + 1}]] 面包 " + "word " * (at % 2 * 4000)
+        shelf.write(f"d{at % 4}/One {at % 30}{'!' * (at // 30)}.md", text, at)
     shelf.write("odd \0.md", '---\npermalink: "a\\0b"\n---\n\ud800', 95)
     shelf.sync()
     alone = Desk(tmp_path / "alone.db")
@@ -138,9 +135,8 @@ def test_many_new_notes_are_indexed_as_each_by_itself_would_be(shelf: Shelf, tmp
             alone.index.put(alone.note(path, text), stamp)
     alone.check()
     for table in ("text", "note_fold", "link", "passage", "feature", "tally"):
-        assert [*shelf.desk.db.execute(f"select * from {table}")] == [*alone.db.execute(f"select * from {table}")], (
-            table
-        )
+        sql = f"select * from {table}"
+        assert [*shelf.desk.db.execute(sql)] == [*alone.db.execute(sql)], table
     columns = "select row, path, permalink, base, own, tags, scope, etag, size, mtime_ns from note"
     assert [*shelf.desk.db.execute(columns)] == [*alone.db.execute(columns)]
     for query in ("fact", "面包", "One 3", "tag:t3", "word"):

@@ -96,13 +96,13 @@ class Database:
                 return self._connection
             self.close()
         try:
-            with waits_at_most(_OPEN_SECONDS), self._lock:
-                self._use(open_index(self.path))
+            with waits_at_most(_OPEN_SECONDS), self._lock:  # so no two processes make it at once
+                self._use((_open_existing(self.path) if self.path.exists() else None) or _make(self.path))
                 self._try_again = None
-        except (OSError, StorageError) as error:
+        except (OSError, sqlite3.OperationalError, StorageError) as error:
             if not self.path.parent.parent.is_dir():  # the home is away, with all its notes
-                why = reason(error) if isinstance(error, OSError) else error.reason
-                raise StorageError("the index", why) from None
+                why = error.reason if isinstance(error, StorageError) else str(error)
+                raise StorageError("the index", reason(error) if isinstance(error, OSError) else why) from None
             found = _open_to_read(self.path)
             self._use(found or _make(None))
             self.is_copy = found is None
@@ -168,7 +168,8 @@ class Database:
         """Throw the file away; the next use makes it anew."""
         with self._lock:
             self.close()
-            _delete(self.path)
+            for each in _files(self.path):
+                each.unlink(missing_ok=True)
 
     def scrub(self) -> None:
         """Leave no byte of what was taken out: in the full-text segments, the free pages, the write-ahead log."""
@@ -328,20 +329,6 @@ def merge_words(db: sqlite3.Connection, lock: AbstractContextManager[object]) ->
                 pages = _MERGED
 
 
-def open_index(path: Path) -> sqlite3.Connection:
-    """Opens the index at `path`. A missing, damaged or older file is replaced by an empty one, of mode 0600.
-
-    The caller holds the home's lock, so no two processes replace it at once, and serialises the calls on the
-    connection. Raises StorageError when it can neither be read nor made.
-    """
-    try:
-        found = _open_existing(path) if path.exists() else None
-        return found or _make(path)
-    except (OSError, sqlite3.OperationalError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise StorageError(path.name, reason or "the system refused") from error
-
-
 def is_corrupt(error: sqlite3.Error) -> bool:
     """Whether `error` means that the index file is damaged and has to be made anew."""
     code = getattr(error, "sqlite_errorcode", None)
@@ -406,9 +393,10 @@ def _open_to_read(path: Path) -> sqlite3.Connection | None:
 
 
 def _make(path: Path | None) -> sqlite3.Connection:
-    """An empty index at `path`, where nothing is by then; None: in memory."""
+    """An empty index at `path`, of mode 0600, in place of what is there; None: in memory."""
     if path is not None:
-        _delete(path)
+        for each in _files(path):
+            each.unlink(missing_ok=True)
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
         os.chmod(path, 0o600)
     db = _connect(path)
@@ -426,11 +414,6 @@ def _connect(path: Path | None, option: str = "") -> sqlite3.Connection:
     # Asked by word alone. In no file, so that an index made by an earlier version has it too.
     db.execute("create virtual table temp.words using fts5vocab(main, note_fts, instance)")
     return db
-
-
-def _delete(path: Path) -> None:
-    for each in _files(path):
-        each.unlink(missing_ok=True)
 
 
 def _files(path: Path) -> list[Path]:

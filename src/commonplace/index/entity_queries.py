@@ -59,7 +59,7 @@ class EntityMemory:
     """Every entity of one index, in order, with what it says in lower case; once asked for, every relation."""
 
     def __init__(self) -> None:
-        self._seen: tuple[int, int] | None = None
+        self.version: tuple[int, int] | None = None
         self._by_seq: dict[int, _Known] = {}
         self._ordered: list[_Known] = []
         self._last_related = 0
@@ -70,15 +70,11 @@ class EntityMemory:
         """Name, type and observations of each entity, a line break between them; and where each of these begins."""
         self._scoped: list[tuple[str, str]] = []
 
-    def is_current(self, db: sqlite3.Connection) -> bool:
-        """Whether this is what the index says now."""
-        return self._seen == version(db)
-
     def follow(self, db: sqlite3.Connection) -> None:
         """Take up what has changed in the index. Expects a snapshot."""
-        if self.is_current(db):
+        if self.version == (now := version(db)):
             return
-        now, last = version(db), max(self._by_seq, default=0)
+        last = max(self._by_seq, default=0)
         new: dict[int, _Known] = {}
         sql = f"select e.seq, e.observations, {_ENTITY} from entity e where e.seq > ?"
         for seq, texts, note, created, path, scope, name, kind in db.execute(sql, (last,)):
@@ -95,7 +91,7 @@ class EntityMemory:
             self._texts = _SEPARATOR.join(texts)
             self._begins = [0, *accumulate(len(text) + 1 for text in texts)]
             self._scoped = [(key.order[1], scope) for key, scope, _, _ in self._ordered if scope != GLOBAL]
-        self._by_seq, self._seen = known, now
+        self._by_seq, self.version = known, now
 
     def holding(self, text: str) -> list[EntityKey]:
         """The entities whose texts hold `text`, in lower case; in order."""
@@ -192,7 +188,7 @@ class EntityQueries(Queries):
     def relations_at(self, names: set[str], viewer: str | None) -> list[GraphRelation]:
         """The relations with at least one end among `names`, in order."""
         memory = held(self._db, EntityMemory)
-        if len(memory.entities) < _LOOKED_THROUGH * len(names) and memory.is_current(self._db):
+        if len(memory.entities) < _LOOKED_THROUGH * len(names) and memory.version == version(self._db):
             return memory.visible(memory.relations_at(self._db, names), viewer)
         folds = {key(name) for name in names}
         ends = folds | {key(name.partition("::")[2] or name) for name in names if "::" in name}

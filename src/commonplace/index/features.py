@@ -54,13 +54,16 @@ def row(note: Note, text: str, project: int) -> tuple[object, ...]:
     """The features of a note, of whose body this `text` is searched, as the table has them after its row.
 
     Its day is that of its event as far as it is written so, else of its writing, whose time orders the notes of a
-    conversation. Only what somebody is known to have said belongs to one.
+    conversation, which is a folder on a day. Only what somebody is known to have said belongs to one.
     """
     voice = next((note.header[key] for key in _VOICE_KEYS if isinstance(note.header.get(key), str)), None)
     style = style_of(text, voice or note.source)
     written = (note.date or "").strip()[:10]
     day = written if _DAY.fullmatch(written) else note.created.date().isoformat()
-    conversation = None if style.speaker is None else conversation_id(project, note.path, day)
+    conversation = None
+    if style.speaker is not None:
+        place = f"{project}\0{note.path.rpartition('/')[0]}\0{day}"
+        conversation = int.from_bytes(blake2b(place.encode("utf-8", "replace"), digest_size=6).digest())
     return (conversation, microseconds(note.created), style.speaker, day, *style[1:], len(text) > SHORT)
 
 
@@ -85,12 +88,6 @@ def speaker_of(text: str, source: str | None = None) -> str | None:
 def first_person(text: str) -> int:
     """How many pronouns of the first person a short text has, up to 4; 0 of a longer one."""
     return 0 if len(text.strip()) > SHORT else min(4, len(_FIRST_PERSON.findall(text)))
-
-
-def conversation_id(project: int, path: str, day: str) -> int:
-    """The number of the conversation in the folder of `path` on `day`."""
-    place = f"{project}\0{path.rpartition('/')[0]}\0{day}"
-    return int.from_bytes(blake2b(place.encode("utf-8", "replace"), digest_size=6).digest())
 
 
 def turns_or_passages(text: str) -> list[tuple[int, int]]:

@@ -290,13 +290,16 @@ def predicate(filters: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], bool]
     if not isinstance(filters, Mapping):
         raise _broken(f"must be an object, got {type(filters).__name__}")
     tests = [(str(name), _test(str(name), wanted)) for name, wanted in filters.items()]
-    return lambda values: all(any(map(test, _named(values, name))) for name, test in tests)
 
+    def passes(values: Mapping[str, Any]) -> bool:
+        for name, test in tests:
+            found = [values[name]] if name in values else _dotted(values, name.split("."))
+            found += [element for value in found if isinstance(value, list) for element in value]
+            if not any(map(test, found)):
+                return False
+        return True
 
-def _named(values: Mapping[str, Any], name: str) -> list[Any]:
-    """What stands under a dotted name: each value, and each element of a list."""
-    found = [values[name]] if name in values else _dotted(values, name.split("."))
-    return [element for value in found for element in ((value, *value) if isinstance(value, list) else (value,))]
+    return passes
 
 
 def _dotted(value: Any, names: list[str]) -> list[Any]:

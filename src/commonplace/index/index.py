@@ -79,15 +79,19 @@ class Index(Database):
         """What has to change so that the index shows the files, by stamp, of `parts`: all of a project or of one folder
         of it. Removals first, then new notes, oldest first. Nothing below a folder that is `unreadable` after the last
         part counts as removed."""
-        from commonplace.index import sync
+        from commonplace.index.sync import Comparison
 
-        return sync.plan(self.notes.stamps(project, folder), parts, unreadable)
+        comparison, known = Comparison(), self.notes.stamps(project, folder)
+        for stamps in parts:
+            comparison.look(known, stamps)
+        return comparison.end(known, unreadable)
 
     def plan_file(self, project: str, path: str, stamp: Stamp | None) -> list[Difference]:
         """The same for the single note at `path`, which has this stamp if it is there."""
-        from commonplace.index import sync
+        from commonplace.index.sync import Difference
 
-        return sync.plan_file(self.notes.stamp(project, path), path, stamp)
+        known = self.notes.stamp(project, path)
+        return [] if known == stamp else [Difference(path, stamp, None if known is None else path)]
 
     def apply(
         self, project: str, changes: Sequence[Difference], load: Load, lock: AbstractContextManager[object],

@@ -13,8 +13,9 @@ from typing import NamedTuple
 from commonplace.clock import microseconds
 from commonplace.index.database import Queries
 from commonplace.index.filters import may_see
-from commonplace.index.resolve import RESOLVED, LinkTarget, Resolver, first_line_of, keys_of, keys_of_links
+from commonplace.index.resolve import RESOLVED, LinkTarget, Resolver, first_line_of, key, keys_of
 from commonplace.index.rows import Edge, NoteInfo, Reached, in_order, infos, text_of
+from commonplace.note.links import lead
 from commonplace.note.model import MEMORY_PROJECTS
 from commonplace.text.unicode import sqlite_text
 
@@ -150,7 +151,18 @@ class LinkQueries(Queries):
         found: list[Reached] = []
         earliest = None if since is None else microseconds(since)
         for level in range(1, depth + 1):
-            via = self._reached(frontier, resolver, seen, links if level == 1 else None)
+            via: dict[int, str] = {}  # the rows one relation away and not yet seen, with the type they are reached by
+            turn = {note.row: at for at, note in enumerate(frontier)}
+            out = sorted(self._links("note", [*turn]), key=lambda link: turn[link.note])
+            for link, answer in zip(out, _answers(resolver, out), strict=True):
+                if answer.row is not None and answer.row not in seen:
+                    via.setdefault(answer.row, link.type)
+            if level > 1 or links is None:
+                links = self._links("fold", {one for note in frontier for one in self._keys(note)})
+                links = self._leading(frontier, links, resolver)
+            for link in links:
+                if link.note not in seen:
+                    via.setdefault(link.note, link.type)
             sql = "select row, changed, permalink, path from note where row in (select value from json_each(?))"
             asked = self._db.execute(sql, (json.dumps(list(via)),))
             changed: dict[int, tuple[int, str, str]] = {row: (-when, *place) for row, when, *place in asked}
@@ -164,24 +176,6 @@ class LinkQueries(Queries):
             if len(found) >= limit or not frontier:
                 break
         return found[:limit]
-
-    def _reached(
-        self, frontier: list[NoteInfo], resolver: Resolver, seen: set[int], known: Sequence[_Link] | None
-    ) -> dict[int, str]:
-        """The rows one relation away from the frontier, not yet seen, with the type they are reached by."""
-        via: dict[int, str] = {}
-        turn = {note.row: at for at, note in enumerate(frontier)}
-        links = sorted(self._links("note", [*turn]), key=lambda link: turn[link.note])
-        for link, answer in zip(links, _answers(resolver, links), strict=True):
-            if answer.row is not None and answer.row not in seen:
-                via.setdefault(answer.row, link.type)
-        if known is None:
-            links = self._links("fold", {one for note in frontier for one in self._keys(note)})
-            known = self._leading(frontier, links, resolver)
-        for link in known:
-            if link.note not in seen:
-                via.setdefault(link.note, link.type)
-        return via
 
     def _links(self, column: str, values: Collection[int | str]) -> list[_Link]:
         """The links whose column `note` or `fold` is among `values`, by note and place."""
@@ -209,16 +203,19 @@ class LinkQueries(Queries):
         """Those of `links` that the caller sees and that lead to one of `notes`, newest source first."""
         rows = {note.row for note in notes}
         links = [link for link in links if may_see(link.scope, resolver.viewer)]
-        links.sort(
-            key=lambda link: (-link.changed, link.project, link.path)
-        )  # by no row: an index made anew has others
+        # By no row: an index made anew has others.
+        links.sort(key=lambda link: (-link.changed, link.project, link.path))
         return [link for link, answer in zip(links, _answers(resolver, links), strict=True) if answer.row in rows]
 
     def _keys(self, note: NoteInfo) -> set[str]:
+        """The keys that links to a note may have: those it is kept under, its id, its permalink, and this and its path
+        with the project in front."""
         text = text_of(self._db, note.row)[1] if note.project in MEMORY_PROJECTS else ""
         first = first_line_of(note.project, text)
         keys = keys_of(note.project, note.path, note.permalink, (note.title, *note.aliases), first)
-        return keys | keys_of_links(note.project, note.path, note.permalink, note.id)
+        prefixes, names = {note.project, lead(note.project)}, (note.permalink, posixpath.splitext(note.path)[0])
+        in_front = [f"{prefix}/{name}" for prefix in prefixes for name in names]
+        return keys | {key(name) for name in (note.id, note.permalink, *in_front)}
 
 
 def _answers(resolver: Resolver, links: Sequence[_Link]) -> list[LinkTarget]:

@@ -6,7 +6,8 @@ import json
 import re
 import sqlite3
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import accumulate
 
@@ -245,7 +246,14 @@ class FoldedTexts:
             if not self._add_new(db):
                 self._is_too_large = True
                 return _scan(db, needle)
-        return [row for block in self._blocks.values() for row in block.find(needle)]
+        found: list[int] = []
+        for block in self._blocks.values():
+            starts, at = [*block.starts, len(block.text)], block.text.find(needle)
+            while 0 <= at < len(block.text):
+                place = bisect_right(block.starts, at)
+                found.append(block.rows[place - 1])
+                at = block.text.find(needle, starts[place])
+        return found
 
     def _add_new(self, db: sqlite3.Connection) -> bool:
         """Add the rows that are new. Returns False when all texts take too many bytes."""
@@ -259,32 +267,23 @@ class FoldedTexts:
                 return False
         for is_ascii, texts in new.items():
             if texts:
-                self._blocks.setdefault(is_ascii, _Block()).extend(texts)
+                block = self._blocks.setdefault(is_ascii, _Block())
+                lengths = (len(each) + len(_SEPARATOR) for _, each in texts[:-1])
+                block.starts += accumulate(lengths, initial=len(block.text))
+                block.rows += [row for row, _ in texts]
+                block.text = "".join([block.text, *(f"{each}{_SEPARATOR}" for _, each in texts)])
         self._last_row, self._bytes = last, size
         return True
 
 
+@dataclass(slots=True)
 class _Block:
     """Texts joined into one string: that of `rows[n]` begins at `starts[n]`. One wide character makes all of a string
     wide, so ASCII has a block of its own."""
 
-    def __init__(self) -> None:
-        self.rows: list[int] = []
-        self.starts: list[int] = []
-        self.text = ""
-
-    def extend(self, texts: list[tuple[int, str]]) -> None:
-        text = "".join([self.text, *(f"{each}{_SEPARATOR}" for _, each in texts)])
-        lengths = (len(each) + len(_SEPARATOR) for _, each in texts[:-1])
-        starts = [*self.starts, *accumulate(lengths, initial=len(self.text))]
-        self.rows, self.starts, self.text = [*self.rows, *(row for row, _ in texts)], starts, text
-
-    def find(self, needle: str) -> Iterator[int]:
-        starts, at = [*self.starts, len(self.text)], self.text.find(needle)
-        while 0 <= at < len(self.text):
-            found = bisect_right(self.starts, at)
-            yield self.rows[found - 1]
-            at = self.text.find(needle, starts[found])
+    rows: list[int] = field(default_factory=list)
+    starts: list[int] = field(default_factory=list)
+    text: str = ""
 
 
 def folds_to_ascii(text: str) -> bool:

@@ -62,13 +62,6 @@ def keys_of(project: str, path: str, permalink: str, titles: Iterable[str], firs
     return {key(name) for name in names}
 
 
-def keys_of_links(project: str, path: str, permalink: str, id: str) -> set[str]:
-    """Further keys that links to the note may have: its id, permalink and path with the project in front."""
-    prefixes = {project, lead(project)}
-    names = {f"{prefix}/{name}" for prefix in prefixes for name in (permalink, posixpath.splitext(path)[0])}
-    return {key(name) for name in (id, permalink, *names)}
-
-
 def first_line_of(project: str, content: str) -> str | None:
     """The first line with text of a memory, by which links may name it; None for other notes."""
     if project not in MEMORY_PROJECTS:
@@ -182,19 +175,17 @@ class Resolver:
         self._candidates |= {name: [] for name in names}
         ids = [name[1:] for name in names if name[0] == "\0"]
         keys = [name for name in names if name[0] != "\0"]
-        join = "join project p on p.id = n.project"
+        join, found = "join project p on p.id = n.project", list[tuple[str, Candidate]]()
         if keys:
             sql = f"select f.fold, {_CANDIDATE} from note_fold f join note n on n.row = f.note {join} where f.fold in "
-            for name, *values in self.db.execute(f"{sql}({', '.join('?' * len(keys))})", keys):
-                self._keep(name, Candidate(*values))
+            every = self.db.execute(f"{sql}({', '.join('?' * len(keys))})", keys)
+            found += [(name, Candidate(*values)) for name, *values in every]
         if ids:
             sql = f"select {_CANDIDATE} from note n {join} where n.id in ({', '.join('?' * len(ids))})"
-            for candidate in map(Candidate._make, self.db.execute(sql, ids)):
-                self._keep("\0" + candidate.id, candidate)
-
-    def _keep(self, name: str, candidate: Candidate) -> None:
-        if may_see(candidate.scope, self.viewer):
-            self._candidates[name].append(candidate)
+            found += [("\0" + one.id, one) for one in map(Candidate._make, self.db.execute(sql, ids))]
+        for name, candidate in found:
+            if may_see(candidate.scope, self.viewer):
+                self._candidates[name].append(candidate)
 
 
 def first_step(target: str, candidates: list[Candidate], project: str | None) -> list[Candidate]:
@@ -213,7 +204,7 @@ def _first_step(target: str, folder: str, candidates: list[Candidate]) -> list[C
         return []
     path = root_path(target, folder)
     if target.startswith(("./", "../")):
-        return [] if path is None else [one for one in candidates if _is_path(one, path)]
+        return [one for one in candidates if path in (one.path, posixpath.splitext(one.path)[0])]
     steps: tuple[Callable[[], list[Candidate]], ...] = (
         lambda: [one for one in candidates if one.id == target],
         lambda: _by_permalink(target, candidates),
@@ -221,7 +212,7 @@ def _first_step(target: str, folder: str, candidates: list[Candidate]) -> list[C
         lambda: [one for one in candidates if one.path == path],
         lambda: _by_permalink(slug(target), candidates),
         lambda: _by_title(target, candidates),
-        lambda: [one for one in candidates if _is_path(one, path or "")],
+        lambda: [one for one in candidates if path in (one.path, posixpath.splitext(one.path)[0])],
     )
     if found := next(filter(None, (step() for step in steps)), None):
         return found
@@ -246,21 +237,15 @@ def _by_permalink(target: str, candidates: list[Candidate]) -> list[Candidate]:
 
 
 def _by_title(target: str, candidates: list[Candidate]) -> list[Candidate]:
-    memory = _memory_title(target)
-    return [
-        one
-        for one in candidates
-        if (memory in map(_memory_title, one.titles) if one.project in MEMORY_PROJECTS else target in one.titles)
-    ]
-
-
-def _memory_title(text: str) -> str:
-    """A title as `categories` compares it: lower case, trimmed, cut (contract 001, 4)."""
-    return text.strip().lower()[:TITLE_CUT]
-
-
-def _is_path(one: Candidate, path: str) -> bool:
-    return path in (one.path, posixpath.splitext(one.path)[0])
+    found, in_lower_case = [], target.strip().lower()[:TITLE_CUT]  # as `categories` compares titles (contract 001, 4)
+    for one in candidates:
+        if one.project in MEMORY_PROJECTS:
+            is_named = in_lower_case in [title.strip().lower()[:TITLE_CUT] for title in one.titles]
+        else:
+            is_named = target in one.titles
+        if is_named:
+            found.append(one)
+    return found
 
 
 def _inside(candidates: list[Candidate], project: str) -> list[Candidate]:
@@ -285,7 +270,12 @@ def find(
     candidates = resolver.candidates(target)
     head, slash, rest = target.partition("/")
     for name, text in ((project, target), (head, rest)):
-        if found := _by_id(db, text, candidates, viewer, name):
+        if _UUID_BEGIN.fullmatch(text):
+            found = _by_prefix(db, text.lower(), viewer, name)
+        else:
+            inside = candidates if name is None else _inside(candidates, name)
+            found = [one for one in inside if one.id == text and len(text) >= _SHORTEST]
+        if found:
             return _only(db, identifier, _inside(found, default_project) or found)
     for name in [project] if project is not None else [default_project, *([head] if slash else [])]:
         found = first_step(target, _inside(candidates, name), name) or _by_prefix(db, target, viewer, name)
@@ -354,16 +344,6 @@ def _only(db: sqlite3.Connection, identifier: str, found: list[Candidate]) -> No
             names = sorted(f"{one.project}/{one.path}" for one in found)
         raise Ambiguous(identifier, names)
     return in_order(db, [found[0].row])[0]
-
-
-def _by_id(
-    db: sqlite3.Connection, text: str, candidates: list[Candidate], viewer: str | None, project: str | None
-) -> list[Candidate]:
-    """The notes of `project` (None: of all) whose id `text` is, or of whose UUIDs it is the beginning."""
-    if _UUID_BEGIN.fullmatch(text):
-        return _by_prefix(db, text.lower(), viewer, project)
-    inside = candidates if project is None else _inside(candidates, project)
-    return [one for one in inside if one.id == text and len(text) >= _SHORTEST]
 
 
 def _by_prefix(db: sqlite3.Connection, target: str, viewer: str | None, project: str | None) -> list[Candidate]:

@@ -99,7 +99,8 @@ class Differences(Sequence[Difference]):
             return Difference(kept, None, kept)
         new, old = kept if isinstance(kept, tuple) else (kept, None)
         path = new[_AGE.size : -1 - PACKED.size].decode()
-        return Difference(path, Stamp(*PACKED.unpack(_stamp_in(new))), path if at >= self._first_changed else old)
+        stamp = Stamp(*PACKED.unpack(new[-PACKED.size :]))
+        return Difference(path, stamp, path if at >= self._first_changed else old)
 
 
 class Comparison:
@@ -130,32 +131,15 @@ class Comparison:
             gone = {path: stamp for path, stamp in gone.items() if not path.startswith(folders)}
         by_stamp = {stamp: path for path, stamp in gone.items()} if self._added else {}
         moved: list[tuple[bytes, str]] = []
-        if by_stamp:
-            moved = [(each, old) for each in self._added if (old := by_stamp.pop(_stamp_in(each), None)) is not None]
+        for each in self._added if by_stamp else ():
+            if (old := by_stamp.pop(each[-PACKED.size :], None)) is not None:
+                moved.append((each, old))
         if moved:
             new = {each for each, _ in moved}
             self._added = [each for each in self._added if each not in new]
             for _, old in moved:
                 del gone[old]
         return Differences(gone, moved, self._added, self._changed)
-
-
-def _stamp_in(packed: bytes) -> bytes:
-    return packed[-PACKED.size :]
-
-
-def plan(known: dict[str, bytes], parts: Iterable[dict[str, Values]], unreadable: Sequence[str]) -> Differences:
-    """What has to change so that the index, which has these stamps by path, shows the files in all `parts`. Nothing
-    below a folder that is `unreadable` after the last of them counts as removed. `known` is used up."""
-    comparison = Comparison()
-    for stamps in parts:
-        comparison.look(known, stamps)
-    return comparison.end(known, unreadable)
-
-
-def plan_file(known: Stamp | None, path: str, stamp: Stamp | None) -> list[Difference]:
-    """The same for the single note at `path`: `stamp` is that of the file, if it is there."""
-    return [] if known == stamp else [Difference(path, stamp, None if known is None else path)]
 
 
 def apply(
@@ -229,7 +213,10 @@ def _apply_batch(
         loading = writer.Loading(db, project, threads)
         for path in added:
             known = prepared.get(path)
-            if known is not None and files is not None and known.is_of(loading.project, files.store.stamp(path)):
+            if (
+                known is not None and files is not None
+                and known.place[0] == loading.project and known.stamp == files.store.stamp(path)
+            ):  # fmt: skip
                 known.sign(files.accept(path, File(b"", known.stamp, known.etag)))
                 loading.add(known)
                 result.added += 1

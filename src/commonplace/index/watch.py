@@ -68,21 +68,6 @@ class Watch:
             return
         self._places[number] = (project, root, folder)
 
-    def _add_tree(self, project: str, root: str, folder: str) -> None:
-        self.add(project, root, folder)
-        for place, names, _ in os.walk(os.path.join(root, folder)):
-            names[:] = [name for name in names if not name.startswith(".") and name not in SKIPPED_FOLDERS]
-            for name in names:
-                self.add(project, root, os.path.relpath(os.path.join(place, name), root))
-
-    def _drop_tree(self, project: str, folder: str) -> None:
-        """Forget the watches of a folder that went away; they would report under its old name."""
-        for number, (name, _, path) in list(self._places.items()):
-            if name == project and f"{path}/".startswith(f"{folder}/"):
-                del self._places[number]
-                with suppress(OSError):
-                    self._inotify.rm_watch(number)
-
     def drain(self) -> Changes:
         """Everything touched since the last call. Never waits."""
         changes = Changes()
@@ -119,10 +104,18 @@ class Watch:
             return
         if name in SKIPPED_FOLDERS:
             return
-        if mask & (f.DELETE | f.MOVED_FROM):
-            self._drop_tree(project, path)
+        if mask & (f.DELETE | f.MOVED_FROM):  # what watches the folder would report under its old name
+            for number, (watched, _, below) in list(self._places.items()):
+                if watched == project and f"{below}/".startswith(f"{path}/"):
+                    del self._places[number]
+                    with suppress(OSError):
+                        self._inotify.rm_watch(number)
         elif not mask & f.ATTRIB:  # a changed mode may hide what the folder holds, but its watches stay
-            self._add_tree(project, root, path)
+            self.add(project, root, path)
+            for inside, names, _ in os.walk(os.path.join(root, path)):
+                names[:] = [each for each in names if not each.startswith(".") and each not in SKIPPED_FOLDERS]
+                for each in names:
+                    self.add(project, root, os.path.relpath(os.path.join(inside, each), root))
         changes.folders.add((project, path))
 
     def close(self) -> None:

@@ -102,10 +102,6 @@ class Prepared:
     place: tuple[int, str, str, str]
     entity: Note | None
 
-    def is_of(self, project: int, stamp: Stamp | None) -> bool:
-        """Whether it was made for the project with this id, from a file that has this stamp now."""
-        return self.place[0] == project and self.stamp == stamp
-
     def sign(self, provenance: Provenance) -> None:
         """Say where the text comes from, of a note prepared where that is not known."""
         if provenance.who != "file":
@@ -119,10 +115,11 @@ def put(db: sqlite3.Connection, note: Note, stamp: Stamp, *, row: int | None = N
     order of change). A derived permalink may get a number: `_claimed`.
     """
     path, wanted, own = sqlite_text(note.path), sqlite_text(note.permalink), note.own_permalink
-    project, next_row, is_known, is_taken = (
-        db.execute(_AROUND, (note.project, path, wanted)).fetchone()
-        or (project_id(db, note.project), _next_row(db), None, False)
-    )  # fmt: skip
+    around = db.execute(_AROUND, (note.project, path, wanted)).fetchone()
+    if around is None:
+        project_id(db, note.project)  # adds it
+        around = db.execute(_AROUND, (note.project, path, wanted)).fetchone()
+    project, next_row, is_known, is_taken = around
     if note.project == "kv":
         db.execute(_FORGET_EXPIRED, (path,))
     old = _read(db, project, path) if is_known else None
@@ -145,7 +142,8 @@ class Loading:
 
     def __init__(self, db: sqlite3.Connection, project: str, threads: Executor):
         self._db, self._threads = db, threads
-        self._name, self.project, self._row = project, project_id(db, project), _next_row(db)
+        self._name, self.project = project, project_id(db, project)
+        self._row = 1 + next(db.execute("select seq from sqlite_sequence where name = 'note'"), (0,))[0]
         self._ready: list[tuple[int, Prepared]] = []
         self._writing: Future[None] | None = None
         self._permalinks: list[tuple[int, str, bool]] = []
@@ -178,11 +176,6 @@ class Loading:
         for row, permalink, own in self._permalinks:
             if permalink in shared:
                 _claimed(self._db, self.project, self._name, row, permalink, own)
-
-
-def _next_row(db: sqlite3.Connection) -> int:
-    """The row of the next new note."""
-    return 1 + next(db.execute("select seq from sqlite_sequence where name = 'note'"), (0,))[0]
 
 
 def holds_any(db: sqlite3.Connection, project: str, paths: Sequence[str]) -> bool:

@@ -62,6 +62,13 @@ def nearest(memory: Memory, question: str, most: int) -> list[int]:
     return sorted(told, key=lambda row: -told[row])
 
 
+def nearness(memory: Memory, question: str, known: list[int]) -> dict[int, float]:
+    """What a search is told of these notes and of the nearest ones."""
+    near = Embedding(memory).nearness
+    assert near is not None
+    return dict(near(question, known))
+
+
 def rows(memory: Memory, *titles: str) -> list[int]:
     return [each.row for each in memory.list(limit=0)[0] if each.title in titles]
 
@@ -135,9 +142,7 @@ def test_who_may_not_see_a_note_is_not_told_of_it(memory: Memory) -> None:
     assert found(memory.as_caller("claude"), "bread and cheese", 3) == ["Mine"]
     assert len(nearest(memory.as_caller("other"), "bread and cheese", 99)) == 30
     assert len(nearest(memory, "bread and cheese", 99)) == 31
-    near = Embedding(memory.as_caller("claude")).nearness
-    assert near is not None
-    assert list(near("bread", rows(memory, "Secret 1"))) == rows(memory, "Mine")
+    assert list(nearness(memory.as_caller("claude"), "bread", rows(memory, "Secret 1"))) == rows(memory, "Mine")
 
 
 def test_how_near_a_note_is_tells_its_nearest_passage(memory: Memory) -> None:
@@ -147,10 +152,7 @@ def test_how_near_a_note_is_tells_its_nearest_passage(memory: Memory) -> None:
     Embedding(memory).some(60)
     write(memory, "Waiting", "the kitchen and the soup")
     every = rows(memory, "Long", "Other", "Unread", "Waiting")
-    question = "the kitchen and the soup"
-    near = Embedding(memory).nearness
-    assert near is not None
-    told = near(question, every)
+    told = nearness(memory, "the kitchen and the soup", every)
     assert sorted(told) == sorted(rows(memory, "Long", "Other"))  # the others have no vectors
     assert told[rows(memory, "Long")[0]] > 0.9 > told[rows(memory, "Other")[0]]
 
@@ -159,9 +161,7 @@ def test_equal_texts_are_equally_near(memory: Memory) -> None:
     for number in range(12):
         write(memory, f"Note {number}", "we bake bread in the oven on sunday")
     Embedding(memory).some(60)
-    near = Embedding(memory).nearness
-    assert near is not None
-    told = near("the kitchen and the bread", [])
+    told = nearness(memory, "the kitchen and the bread", [])
     assert len(told) == 12
     assert len(set(told.values())) == 1
 
@@ -331,7 +331,5 @@ def test_without_a_model_nothing_is_near_and_the_reason_is_said(tmp_path: Path, 
     broken = tiny.make(tmp_path / "broken", hidden_act="silu")
     with opened(tmp_path / "home", broken) as memory:
         (memory.home / ".commonplace" / "vectors").mkdir(0o700)
-        near = Embedding(memory).nearness
-        assert near is not None
-        assert near("bread", rows(memory, "One")) == {}
+        assert nearness(memory, "bread", rows(memory, "One")) == {}
         assert 'hidden_act "silu"' in Embedding(memory).trouble

@@ -11,6 +11,7 @@ import json
 import re
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date
 from itertools import groupby, product
 from string import ascii_lowercase
@@ -56,6 +57,8 @@ _HAN = re.compile(
 _COUNT_SCORES = (0.0, 1.0, 1.5, 2.0, 2.0, 3.0)
 """What a token adds that occurs so many times in a memory; five or more times count as five."""
 _TAG_SCORE = 1.0
+_PROSE = 8
+"""So many terms are rather a text pasted whole, whatever quotes and capitals stand between them."""
 _MAX_NOTES = 60
 _TITLE, _ID = 60, 8
 _BELOW = "\n  "
@@ -76,8 +79,15 @@ def search(
     if not query.text.strip():
         notes, total = listing(db, query, viewer=viewer, limit=limit, offset=offset)
         return _marked(db, Hits(_plain_hits(db, notes, query), total), query, viewer)
-    if query.search_type == "permalink":
-        return _marked(db, _by_permalink(db, query.replace(valid_at=None), viewer, limit, offset), query, viewer)
+    if query.search_type == "permalink":  # by permalink, and what has ended too
+        notes, _ = matching(db, query.text.strip(), viewer=viewer, projects=query.projects, limit=None)
+        filters = query.replace(text="", search_type="text", projects=None, valid_at=None)
+        if filters != Query():
+            passed, _ = listing(db, filters, viewer=viewer, limit=None)
+            rows = {note.row for note in passed}
+            notes = [note for note in notes if note.row in rows]
+        hits = _plain_hits(db, notes[offset : offset + limit], query)
+        return _marked(db, Hits(hits, len(notes)), query, viewer)
     with search_context(db, query, viewer) as context:
         found = _Search(context, limit, offset, explain).run(today, near)
         if found.total > (most := counted_to(offset + limit)):
@@ -100,25 +110,28 @@ def _marked(db: sqlite3.Connection, found: Hits, query: Query, viewer: str | Non
     return found
 
 
+@dataclass(slots=True)
 class _Search:
     """One page of one search: `limit` hits from `offset` on."""
 
-    def __init__(self, context: SearchContext, limit: int, offset: int, explain: bool):
-        self.context, self.text = context, context.query.text
-        self.limit, self.offset, self.explain = limit, offset, explain
+    context: SearchContext
+    limit: int
+    offset: int
+    explain: bool
 
     def run(self, today: date | None, near: Nearness | None) -> Hits:
         """The query as a question where it is one, else with all words, else relaxed or with mended spelling."""
-        is_question = parse.is_question(self.text)
-        relaxed = self._relaxed(today, near) if is_question and parse.is_plain(self.text) else None
+        text = self.context.query.text
+        is_question = parse.is_question(text)
+        relaxed = self._relaxed(today, near) if is_question and parse.is_plain(text) else None
         if relaxed is not None and relaxed.total:
             return relaxed
-        parsed = parse.parse(self.text)
+        parsed = parse.parse(text)
         if not parsed.clauses:
             return Hits([], 0)
         is_long = parse.relaxable(parsed, quotes=is_question)
-        is_short = parse.is_short_question(self.text) and parse.relaxable(parsed, quotes=True, least=1)
-        is_certain = is_question if is_long else is_short and parse.is_certain_question(self.text)
+        is_short = parse.is_short_question(text) and parse.relaxable(parsed, quotes=True, least=1)
+        is_certain = is_question if is_long else is_short and parse.is_certain_question(text)
         if relaxed is None and parsed.bare and is_certain:
             relaxed = self._relaxed(today, near)
             if relaxed.total:
@@ -131,7 +144,7 @@ class _Search:
             return from_start._relaxed(today, near, first.hits, self.offset)
         if found.total:
             return found
-        if is_long or is_short or parse.is_prose(parsed):
+        if is_long or is_short or len(parsed.terms) >= _PROSE:
             return self._relaxed(today, near) if relaxed is None else relaxed
         return self._respelled(parsed, today)
 
@@ -148,7 +161,7 @@ class _Search:
         if whole_total <= MAX_RANKED and self.offset + self.limit > whole_total < total:
             others, more = self._candidates(parsed, loose, _without(rows, whole_rows), total - whole_total)
             order, best = order + _without(others, order), best + _without(more, best)
-        reading = ChunkReading(Ranking(context, self.text, today, query=parsed, given=best))
+        reading = ChunkReading(Ranking(context, context.query.text, today, query=parsed, given=best))
         for part in (best[:count], best[count:]):
             inside = set(part)
             ranked = iter([row for row in reading.order if row in inside])
@@ -204,7 +217,7 @@ class _Search:
     def _relaxed(self, today: date | None, near: Nearness | None, first: Sequence[Hit] = (), skip: int = 0) -> Hits:
         """Any of the informative words may match; `first` come before all others. The first `skip` are left out."""
         limit, offset = self.limit, self.offset
-        ranking = Ranking(self.context, self.text, today, near)
+        ranking = Ranking(self.context, self.context.query.text, today, near)
         reading = ChunkReading(ranking, READ)
         rows = reading.order[offset : offset + limit]
         if len(rows) < limit:
@@ -212,8 +225,7 @@ class _Search:
             rows += _without(ranking.page(READ, stop + READ_LONG), reading.rows)[begin:stop]
         known = {hit.note.row for hit in first}
         hits = self._hits(reading, _without(rows, known)[: max(0, limit - len(first))], first)
-        total = ranking.total(counted_to(offset + limit) + 1) + sum(not ranking.is_counted(row) for row in known)
-        return Hits(hits[skip:], total, relaxed=True)
+        return Hits(hits[skip:], ranking.total(counted_to(offset + limit) + 1, known), relaxed=True)
 
     def _hits(self, reading: ChunkReading, rows: Sequence[int], first: Sequence[Hit] = ()) -> list[Hit]:
         """Notes as hits, after those that come `first`."""
@@ -241,16 +253,11 @@ def _without(rows: Sequence[int], others: Iterable[int]) -> list[int]:
 def smart_tokens(text: str) -> list[str]:
     """Each Han character and each run of other letters and digits of `text`, lower case, in order, each once."""
     found: dict[str, None] = {}
-    for is_han, run in groupby(text, _is_han):
-        if is_han is not None:
+    for kind, run in groupby(text, lambda char: "han" if _HAN.match(char) else char.isalpha() or char.isdecimal()):
+        if kind:
             characters = "".join(run)
-            found.update(dict.fromkeys(characters if is_han else [characters.lower()]))
+            found.update(dict.fromkeys(characters if kind == "han" else [characters.lower()]))
     return list(found)
-
-
-def _is_han(char: str) -> bool | None:
-    """None for what is in no token."""
-    return True if _HAN.match(char) else False if char.isalpha() or char.isdecimal() else None
 
 
 def smart_search(db: sqlite3.Connection, text: str, query: Query, *, viewer: str | None, top: int = 10) -> SmartResult:
@@ -310,17 +317,6 @@ def _show_observations(db: sqlite3.Connection, hits: list[Hit], query: Query, te
         if seen:
             best = max(seen, key=lambda one: sum(word in one.content.lower() for word in words))
             hit.passage, hit.line = best.content[:200], best.line
-
-
-def _by_permalink(db: sqlite3.Connection, query: Query, viewer: str | None, limit: int, offset: int) -> Hits:
-    """Notes whose permalink matches the address in the text and that pass the filters, by permalink."""
-    notes, _ = matching(db, query.text.strip(), viewer=viewer, projects=query.projects, limit=None)
-    filters = query.replace(text="", search_type="text", projects=None)
-    if filters != Query():
-        passed, _ = listing(db, filters, viewer=viewer, limit=None)
-        rows = {note.row for note in passed}
-        notes = [note for note in notes if note.row in rows]
-    return Hits(_plain_hits(db, notes[offset : offset + limit], query), len(notes))
 
 
 def find_evidence(

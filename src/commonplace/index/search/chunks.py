@@ -70,8 +70,17 @@ def chunk(text: str) -> list[tuple[int, int]]:
     """The turns of a conversation, else list items and passages of about 200 words, as (start, stop)."""
     if len(text) <= SHORT:
         return [(0, len(text))]
-    parts = turns_or_passages(text)
-    return [part for start, stop in parts for part in _list_items(text, start, stop)] or [(0, len(text))]
+    found: list[tuple[int, int]] = []
+    for start, stop in turns_or_passages(text):
+        starts = [match.start() for match in _ITEM.finditer(text, start, stop)] if stop - start >= _MIN_LIST else []
+        if len(starts) < _MIN_ITEMS:
+            found.append((start, stop))
+            continue
+        before = text[start : starts[0]].strip()  # each item includes what follows it, the first one a heading before
+        is_heading = before.startswith("#") and "\n" not in before
+        starts = [start, *starts[0 if before and not is_heading else 1 :]]
+        found += zip(starts, [*starts[1:], stop], strict=True)
+    return found or [(0, len(text))]
 
 
 class ChunkReading:
@@ -178,7 +187,15 @@ class ChunkReading:
     def why(self, text: NoteText) -> list[str]:
         """Why a note was found."""
         row, words, ranking = text.row, self._ranking.words, self._ranking
-        bits = self._bits_of(text) if self.is_strict else ranking.bits_of(row)
+        if not self.is_strict:
+            bits = ranking.bits_of(row)
+        else:  # as its text says
+            if row not in self._bits:
+                self._bits[row] = self._named(text)
+                for start, stop in text.spans:
+                    for _, _, found in self._finder.places(flatten(text.text[start:stop])):
+                        self._bits[row] |= found
+            bits = reduce(or_, (one.bits for one in self.chunks.get(row, ())), self._bits[row])
         marks = [ARCHIVED] if row in self._archived or text.project == ARCHIVE_PROJECT else []
         if not bits:
             return ["meaning", *marks] if ranking.cosines.get(row, 0.0) > 0 else marks
@@ -195,20 +212,10 @@ class ChunkReading:
             why.append("prefix")
         return why + marks
 
-    def _bits_of(self, text: NoteText) -> int:
-        """Which words a note contains, as its text says."""
-        row = text.row
-        if row not in self._bits:
-            self._bits[row] = self._named(text)
-            for start, stop in text.spans:
-                for _, _, bits in self._finder.places(flatten(text.text[start:stop])):
-                    self._bits[row] |= bits
-        return self._bits[row] | reduce(or_, (one.bits for one in self.chunks.get(row, ())), 0)
-
     def _named(self, text: NoteText) -> int:
         """Which words title, headings and tags contain, and which only the address, which says least."""
         bits = 0
-        for _, word, _ in self._finder.places(flatten(_named_by(text))):
+        for _, word, _ in self._finder.places(flatten(text.called)):
             bits |= 5 << 3 * word
         for _, word, _ in self._finder.places(flatten(text.address)):
             bits |= 2 << 3 * word
@@ -261,7 +268,9 @@ class ChunkReading:
         dated = {day: table.date * sum([period.share(day) for period in self._question.periods]) for day in days}
         rest = 1 - table.passage
         for row, some in self.chunks.items():  # all features but those that need the text of a chunk
-            by_words, together = table.words * self._word_share(row), whole[row]
+            by_words, together = table.words, whole[row]
+            if row in ranking.cosines:  # meaning makes up the rest
+                by_words *= 1.0 - table.meaning
             about = self._about[row] = {
                 "words": by_words * rest * together.own,
                 "conversation": table.conversation * rest * together.own,
@@ -288,7 +297,7 @@ class ChunkReading:
             bits = self._bits[row] = self._named(text) if self.is_strict else self._ranking.bits.get(row, 0)
             titles = bits & self._ranking.scorer.in_titles
             starts = [one.start for one in some]
-            named = word_count(_named_by(text))
+            named = word_count(text.called)
             for one in some:
                 one.named = named
             if len(some) == 1:
@@ -336,17 +345,14 @@ class ChunkReading:
         """The scores of the notes of one chunk, whose words have these scores among all chunks: what their neighbors
         and conversations add changes by the same factor."""
         every = {row: self._ranking.shares(row) for row in own}
-        shares = {row: self._word_share(row) * self._table.words or 1 for row in own}
+        rest = 1.0 - self._table.meaning  # which the words make up where meaning is known
+        shares = {row: (rest if row in self._ranking.cosines else 1.0) * self._table.words or 1 for row in own}
         before = {row: one.get("words", 0.0) / shares[row] for row, one in every.items()}
         factor = max(own.values(), default=0.0) / (max(before.values(), default=0.0) or 1.0)
         for row, one in every.items():
             others = one.get("neighbors", 0.0) + one.get("conversation", 0.0)
             change = shares[row] * (own[row] - before[row]) + (factor - 1) * others
             self.scores[row] = round(self._ranking.scores[row] + change, 6)
-
-    def _word_share(self, row: int) -> float:
-        """The share of a note's own score that its words make up; meaning, where it is known, makes up the rest."""
-        return 1.0 - self._table.meaning if row in self._ranking.cosines else 1.0
 
 
 def _score_words(some: Collection[Chunk], scorer: TermScorer, brevity: float) -> None:
@@ -366,11 +372,6 @@ def _score_words(some: Collection[Chunk], scorer: TermScorer, brevity: float) ->
         one.own /= most
 
 
-def _named_by(text: NoteText) -> str:
-    """What a note is called: title, aliases, headings and tags."""
-    return "\n".join((*text.names, text.headings, *text.tags))
-
-
 def _together(some: Sequence[Chunk], bits: int) -> Chunk:
     """The chunks of a note as one, with what else its name says."""
     often: dict[int, int] = {}
@@ -380,17 +381,6 @@ def _together(some: Sequence[Chunk], bits: int) -> Chunk:
             often[word] = often.get(word, 0) + count
     return Chunk(some[0].row, some[0].start, some[-1].stop, sum(one.words for one in some), None, bits, often,
                  named=some[0].named)  # fmt: skip
-
-
-def _list_items(text: str, start: int, stop: int) -> list[tuple[int, int]]:
-    """A passage of several list items in parts; each includes what follows it, the first one the heading before."""
-    starts = [match.start() for match in _ITEM.finditer(text, start, stop)] if stop - start >= _MIN_LIST else []
-    if len(starts) < _MIN_ITEMS:
-        return [(start, stop)]
-    before = text[start : starts[0]].strip()
-    is_heading = before.startswith("#") and "\n" not in before
-    starts = [start, *starts[0 if before and not is_heading else 1 :]]
-    return list(zip(starts, [*starts[1:], stop], strict=True))
 
 
 def _sized_chunks(text: str) -> list[tuple[int, int, int, str | None]]:

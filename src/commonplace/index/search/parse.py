@@ -94,7 +94,14 @@ def parse(text: str) -> ParsedQuery:
         if found := term(match[1] if is_phrase else match[2], phrase=is_phrase):
             pieces.append(found)
     clauses, has_operators = _clauses(pieces)
-    return ParsedQuery(tuple(map(_shortened, clauses)), bare and not has_operators)
+    for at, clause in enumerate(clauses):  # without repeated terms, and of a long one the informative terms
+        terms = list({one.phrase.casefold(): one for one in reversed(clause.terms)}.values())[::-1]
+        if len(terms) > MAX_TERMS:
+            informative = set(words(" ".join(one.text for one in terms)))
+            rare = [one for one in terms if not one.open or any(word in informative for word in one.words)]
+            terms = (rare or terms)[:MAX_TERMS]
+        clauses[at] = Clause(tuple(terms), clause.without[:MAX_TERMS])
+    return ParsedQuery(tuple(clauses), bare and not has_operators)
 
 
 def is_plain(text: str) -> bool:
@@ -135,16 +142,6 @@ def _clauses(pieces: list[Term | str]) -> tuple[list[Clause], bool]:
     return clauses[:MAX_TERMS], operators
 
 
-def _shortened(clause: Clause) -> Clause:
-    """The clause without repeated terms, and of a long one the informative terms."""
-    terms = list({one.phrase.casefold(): one for one in reversed(clause.terms)}.values())[::-1]
-    if len(terms) > MAX_TERMS:
-        informative = set(words(" ".join(one.text for one in terms)))
-        rare = [one for one in terms if not one.open or any(word in informative for word in one.words)]
-        terms = (rare or terms)[:MAX_TERMS]
-    return Clause(tuple(terms), clause.without[:MAX_TERMS])
-
-
 def relaxable(query: ParsedQuery, *, quotes: bool = False, least: int = 3) -> bool:
     """Whether a query without hits may be repeated with OR: it has `least` or more bare words, a long CJK run counting
     for several. With `quotes` a phrase may be among them."""
@@ -167,12 +164,6 @@ def says_much(query: ParsedQuery) -> bool:
     return len(query.terms) > 1 and sum(word not in stop_words() for one in query.terms for word in one.words) > 2
 
 
-def is_prose(query: ParsedQuery) -> bool:
-    """Whether a query is rather a text pasted whole: many terms, whatever quotes and capitals stand between them."""
-    return len(query.terms) >= _PROSE
-
-
-_PROSE = 8
 _WHOLE, _LONG, _LONG_QUESTION = 400, 80, 30
 _TOLD = 1_000
 _MARK = re.compile(r"[?？]\W*$")
@@ -202,7 +193,7 @@ _BEFORE_MAY = re.compile(r"\b(?:in|of|since|during|until|last|this)\s+$")
 _HELPS = "is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|might|may|must"
 _ASKS = r"\b(?:what|which|who|whom|where)\b"
 _WORD = r"[\w+'’/-]+"
-_SEVERAL = re.compile(
+SEVERAL = re.compile(
     rf"{_ASKS}\s+(?:are|were|have|has)\b"  # what are, where has
     rf"|{_ASKS}(?:\s+(?!(?:{_HELPS})\b){_WORD}){{1,4}}\s+(?:are|were|have|has)\b"  # which of her friends have
     rf"|\b(?:what|which)\s+(?:(?!(?:{_HELPS})\b){_WORD}\s+){{0,4}}?(?!(?:{_HELPS}|this|always)\b)[\w+/-]{{2,}}(?<![sui])s"
@@ -211,6 +202,8 @@ _SEVERAL = re.compile(
     r"|哪些|哪几|几[个种次本位家]|都有|都.{0,8}过",
     re.I,
 )
+"""What tells that a question asks for several things: a plural, the perfect tense ("where has she worked"), or how many
+they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,12 +268,6 @@ def is_certain_question(text: str) -> bool:
     return _PARTICLE.search(end[-8:]) is not None or bool(_MARK.search(end[-8:]) and _ASIAN.search(end[-40:]))
 
 
-def asks_several(text: str) -> bool:
-    """Whether a question asks for several things: by a plural, by the perfect tense ("where has she worked"), or by
-    how many they are."""
-    return _SEVERAL.search(text) is not None
-
-
 def focus_of(text: str) -> str:
     """Of a text of over 400 characters or 80 words all its questions; of one of 1,000 characters or more the one at its
     end, with the sentence before when it says little. Else all of it: what was told first may be what is asked
@@ -342,30 +329,28 @@ def _written(match: re.Match[str]) -> list[Period]:
 
 
 def _relative(low: str, today: date) -> list[tuple[date, date]]:
-    found = []
+    """The first and last days of what `low` names relative to `today`."""
+    found: list[tuple[date, date]] = []
     for match in _RELATIVE.finditer(low):
         if match["count"]:
             count = int(match["count"]) if match["count"].isdecimal() else _NUMBERS[match["count"]]
             if (days := count * _UNITS[match["unit"]]) <= 40_000:
                 slack, middle = timedelta(days=_UNITS[match["unit"]] // 2), today - timedelta(days=days)
                 found.append((middle - slack, middle + slack))
+            continue
+        unit, back = _NAMED[next(names for names in _NAMED if match["named"] in names)]  # so many units before today's
+        if unit == "day":
+            found.append((today - timedelta(days=back),) * 2)
+        elif unit == "week":
+            first = today - timedelta(days=today.weekday() + 7 * back)
+            found.append((first, first + timedelta(days=6)))
+        elif unit == "month":
+            years, month = divmod(today.year * 12 + today.month - 1 - back, 12)
+            first = date(years, month + 1, 1)
+            found.append((first, (first + timedelta(days=31)).replace(day=1) - timedelta(days=1)))
         else:
-            found.append(_calendar(today, *_NAMED[next(names for names in _NAMED if match["named"] in names)]))
+            found.append((date(today.year - back, 1, 1), date(today.year - back, 12, 31)))
     return found
-
-
-def _calendar(today: date, unit: str, back: int) -> tuple[date, date]:
-    """The first and last day of the calendar unit that lies `back` units before today's."""
-    if unit == "day":
-        return (today - timedelta(days=back),) * 2
-    if unit == "week":
-        first = today - timedelta(days=today.weekday() + 7 * back)
-        return first, first + timedelta(days=6)
-    if unit == "year":
-        return date(today.year - back, 1, 1), date(today.year - back, 12, 31)
-    years, month = divmod(today.year * 12 + today.month - 1 - back, 12)
-    first = date(years, month + 1, 1)
-    return first, (first + timedelta(days=31)).replace(day=1) - timedelta(days=1)
 
 
 _NAMED = {

@@ -48,6 +48,11 @@ each word: of a word in every third note, most of what a search takes."""
 NAMES, STEMS = "name_fts", "stem_fts"
 """The full-text tables of titles, headings and tags, and of stems."""
 
+_COLUMN_WEIGHTS = {
+    "note_fts": "{body:g}, {title:g}, {headings:g}, {tags:g}, {address:g}, 0".format(**COLUMNS),
+    NAMES: "{title:g}, {headings:g}, {tags:g}, 0".format(**COLUMNS),
+}
+"""The weights of the columns of a full-text table as bm25() takes them; facets count nothing."""
 _CACHE_BYTES = 20_000_000
 _RARE_ENOUGH = 5_000
 _MAX_LONGER = 1_000
@@ -55,6 +60,7 @@ _MAX_LONGER = 1_000
 _FEW_ROWS = 200
 _MAX_NAMED, _NAMED_SORTED = 500, 10
 _NO_SUCH_NOTE = '"\uf8ff"'
+_MIN_SIZE = 4
 _SPELLED_LENGTHS = range(5, 20)
 _SPELLED_PREFIX = 3
 _MAX_SPELLINGS = 8
@@ -84,14 +90,13 @@ _NEIGHBORS = (
 
 @dataclass(slots=True)
 class NoteText:
-    """What is read of a candidate. `spans` are the parts of its text to be read: of a long one the passages that
-    match."""
+    """What is read of a candidate. `called`: its title, aliases, headings and tags. `spans` are the parts of its text
+    to be read: of a long one the passages that match."""
 
     row: int
     project: str
     names: list[str]
-    headings: str
-    tags: list[str]
+    called: str
     address: str
     front: str
     text: str
@@ -211,10 +216,6 @@ class SearchContext:
         """How many notes contain the term as whole words, counted up to COMMON + 1."""
         return self.count(self._column + one.whole, COMMON + 1)
 
-    def frequency(self, one: Term) -> int:
-        """How many notes match the term, as whole words if any does, counted up to COMMON + 1."""
-        return self.held(one) or self.count(self.loose(one), COMMON + 1)
-
     def is_held(self, one: Term) -> bool:
         """Whether any note the viewer sees matches the term."""
         return self.count(self._visible(self.loose(one)), 1) > 0
@@ -323,7 +324,7 @@ class SearchContext:
             source, ties = f"{table} join note n on n.row = {table}.rowid", "n.changed desc, n.permalink"
         found = self.db.execute(
             f"select {table}.rowid from {source} where {condition}{self._valid_only(f'{table}.rowid')}"
-            f" order by bm25({table}, {_column_weights(table)}), {ties} limit ?",
+            f" order by bm25({table}, {_COLUMN_WEIGHTS[table]}), {ties} limit ?",
             [*values, most],
         )
         return list(dict.fromkeys([*(row for (row,) in found), *rows]))
@@ -335,7 +336,7 @@ class SearchContext:
             return rows
         return [row for (row,) in self.db.execute(
             f"select rowid from {NAMES} where {NAMES} match ?{self._valid}"
-            f" order by bm25({NAMES}, {_column_weights(NAMES)}), rowid desc", (match,),
+            f" order by bm25({NAMES}, {_COLUMN_WEIGHTS[NAMES]}), rowid desc", (match,),
         )]  # fmt: skip
 
     def same_title(self, match: str) -> list[int]:
@@ -347,10 +348,14 @@ class SearchContext:
         return [row for (row,) in found]
 
     def texts(self, rows: Sequence[int], terms: Sequence[Term]) -> list[NoteText]:
-        """These notes; of long texts only the passages that contain a term are marked to be read."""
+        """These notes; of long texts only the passages that contain all terms, else any, else the first are marked to
+        be read."""
         found: list[NoteText] = []
         if not rows:
             return found
+        phrases = [one.prefix if one.open else one.whole for one in terms]
+        matching = "select rowid from passage_fts where passage_fts match ? and rowid between ? and ? limit 100"
+        reading = f"select start, stop from passage where row in {_GIVEN} order by row"
         for row, project, title, aliases, tags, path, headings, front, text, count in self.db.execute(
             "select n.row, p.name, n.title, n.aliases, n.tags, n.path, t.headings,"
             " t.front, t.text, t.passages"
@@ -359,9 +364,16 @@ class SearchContext:
             (_json(rows),),
         ):
             names = [title, *(json.loads(aliases) if aliases else ())]
-            spans = (self._spans(row * FIRST_PASSAGE, count, terms) if count else []) or [(0, len(text))]
-            address, tags = f"{project}/{path}", json.loads(tags) if tags else []
-            found.append(NoteText(row, project, names, headings, tags, address, front, text, spans))
+            spans: list[tuple[int, int]] = []
+            if count:
+                first, inside = row * FIRST_PASSAGE, list[int]()
+                for joint in (" AND ", " OR ") if phrases else ():
+                    asked = (joint.join(phrases), first, first + count - 1)
+                    inside = inside or [at for (at,) in self.db.execute(matching, asked)]
+                spans = self.db.execute(reading, (_json(inside or [first]),)).fetchall()
+            spans = spans or [(0, len(text))]
+            called = "\n".join((*names, headings, *(json.loads(tags) if tags else ())))
+            found.append(NoteText(row, project, names, called, f"{project}/{path}", front, text, spans))
         return found
 
     def best_first(self, scores: Mapping[int, float]) -> list[int]:
@@ -374,10 +386,12 @@ class SearchContext:
         known = {row: (-changed, permalink) for row, changed, permalink in found}
         return sorted(scores, key=lambda row: (-scores[row], *known.get(row, ()), row))
 
+    @cached_property
     def size(self) -> int:
-        """How many notes there are, whoever may see them."""
+        """How many notes there are, whoever may see them, as a power of two: no agent learns from the order how many
+        notes of others."""
         sql = "select sum(t.notes) from project p cross join tally t on t.project = p.id and t.folder = ''"
-        return self.db.execute(sql).fetchone()[0] or 0
+        return 1 << (max(_MIN_SIZE, self.db.execute(sql).fetchone()[0] or 0) - 1).bit_length()
 
     def archived(self, rows: Iterable[int]) -> set[int]:
         """Those of the rows that are archived memories."""
@@ -470,25 +484,6 @@ class SearchContext:
         within = (self._column or "address : ") + (inner.prefix if is_prefix else inner.whole)
         return f"({text} OR ({within} AND {quoted(token(PROJECT, str(number)))}))"
 
-    def _spans(self, first: int, count: int, terms: Sequence[Term]) -> list[tuple[int, int]]:
-        """The passages of a long note to read: those with all terms, else with any, else the first."""
-        phrases = [one.prefix if one.open else one.whole for one in terms]
-        rows: list[int] = []
-        for joint in (" AND ", " OR ") if phrases else ():
-            rows = rows or [row for (row,) in self.db.execute(
-                "select rowid from passage_fts where passage_fts match ? and rowid between ? and ? limit 100",
-                (joint.join(phrases), first, first + count - 1),
-            )]  # fmt: skip
-        found = f"select start, stop from passage where row in {_GIVEN} order by row"
-        return self.db.execute(found, (_json(rows or [first]),)).fetchall()
-
 
 def _json(rows: Iterable[int]) -> str:
     return json.dumps(list(rows))
-
-
-def _column_weights(table: str) -> str:
-    """The weights of the columns of a full-text table as bm25() takes them; facets count nothing."""
-    title, headings, body, tags, address = COLUMNS
-    some = (title, headings, tags) if table == NAMES else (body, title, headings, tags, address)
-    return ", ".join(f"{one:g}" for one in (*some, 0))

@@ -19,20 +19,19 @@ from commonplace.index.filters import quoted
 from commonplace.index.search import weights
 from commonplace.index.search.parse import (
     MAX_TERMS,
+    SEVERAL,
     ParsedQuery,
     Question,
-    asks_several,
     focus_of,
     read_question,
 )
-from commonplace.index.search.queries import NAMES, STEMS, Features, SearchContext
+from commonplace.index.search.queries import COMMON, NAMES, STEMS, Features, SearchContext
 from commonplace.index.search.words import MAX_HELD, Word, forms
 from commonplace.text.tokens import flatten, is_cjk, query_text
 
 _PREFIX_FROM = 4
 """Letters from which on a word also matches as a prefix."""
 
-_MIN_SIZE = 4
 _MIN_COSINE = 0.2
 """The cosine from which a note without a word of the question is worth showing."""
 _FAR_SHARE, _MIN_SPREAD = 0.1, 0.25
@@ -55,69 +54,60 @@ class _WordLookup:
 
     def __init__(self, context: SearchContext):
         self.context = context
-        self.table, self._column = (NAMES, "title : ") if context.by_title else (STEMS, "")
-
-    @cached_property
-    def size(self) -> int:
-        """How many notes there are, as a power of two: no agent learns from the order how many notes of others."""
-        return 1 << (max(_MIN_SIZE, self.context.size()) - 1).bit_length()
+        self.table, self.column = (NAMES, "title : ") if context.by_title else (STEMS, "")
 
     def words(self, question: Question) -> list[Word]:
         """The words of the question that some note contains, of very many the rarest."""
-        texts = question.words[: MAX_TERMS * 8]
+        texts, found = question.words[: MAX_TERMS * 8], list[Word]()
         speakers = self.context.speakers(texts)
         is_mended = len(texts) <= MAX_TERMS  # a longer text says enough without its mistyped words
-        found = [self._word(text, text in speakers, is_mended) for text in texts]
-        found = [word for word in found if word.rows or word.is_speaker]
-        for word in found:
-            if word.text in question.weak:
+        for text in texts:
+            is_speaker, is_latin = text in speakers, not is_cjk(text)
+            match = _own_match(text) + ("" if is_latin or len(text) > 1 else "*")
+            rows, share, spelled = self._rows(match), 1.0, list[str]()
+            is_open = is_latin and len(text) >= _PREFIX_FROM and not rows
+            if is_open:
+                match = f"{quoted(text)}*"
+                rows = self._rows(match)
+            if is_mended and not rows and not is_speaker and (spelled := self.context.spellings(text)):
+                match, is_open, share = " OR ".join(map(quoted, spelled)), False, weights.WEIGHTS.spelled
+                rows = self._rows(match)
+            if not rows and not is_speaker:
+                continue
+            held = float(len(rows))
+            if held >= MAX_HELD:  # not all were looked at
+                held *= max(1.0, self.context.size / (max(rows) - min(rows) + 1))
+            word = Word(text, share * self.rarity(held), rows, is_speaker, match, spelled=spelled, is_open=is_open)
+            if text in question.weak:
                 word.is_weak, word.weight = True, word.weight * weights.WEIGHTS.weak
+            found.append(word)
         if len(found) > MAX_TERMS:
             rare = nlargest(MAX_TERMS, found, key=lambda word: word.weight)
             found = [word for word in found if word in rare]
-        if not self._column:
+        if not self.column:
             for word in found:
                 word.name_rows = self._rows(_own_match(word.text), table=NAMES)
         return found
 
-    def match(self, words: Sequence[Word]) -> str:
-        """The FTS5 expression for notes that contain any of the words."""
-        return self.context.with_filters(f"{self._column}({' OR '.join(word.match for word in words)})")
-
-    def _word(self, text: str, is_speaker: bool, is_mended: bool) -> Word:
-        is_latin = not is_cjk(text)
-        own = _own_match(text) + ("" if is_latin or len(text) > 1 else "*")
-        rows, share = self._rows(own), 1.0
-        spelled: Sequence[str] = ()
-        is_open = is_latin and len(text) >= _PREFIX_FROM and not rows
-        if is_open:
-            own = f"{quoted(text)}*"
-            rows = self._rows(own)
-        if is_mended and not rows and not is_speaker and (spelled := self.context.spellings(text)):
-            own, is_open, share = " OR ".join(map(quoted, spelled)), False, weights.WEIGHTS.spelled
-            rows = self._rows(own)
-        held = float(len(rows))
-        if held >= MAX_HELD:  # not all were looked at
-            held *= max(1.0, self.size / (max(rows) - min(rows) + 1))
-        return Word(text, share * self._rarity(held), rows, is_speaker, own, spelled=spelled, is_open=is_open)
-
-    def term_words(self, query: ParsedQuery) -> list[Word]:
+    def terms(self, query: ParsedQuery) -> list[Word]:
         """The terms of a search for all words; how rare a single one is does not matter."""
-        terms, found = query.terms, []
+        context, terms, found = self.context, query.terms, list[Word]()
         for one in terms:
-            weight = 1.0 if len(terms) == 1 else self._rarity(self.context.frequency(one))
+            weight = 1.0
+            if len(terms) > 1:
+                weight = self.rarity(context.held(one) or context.count(context.loose(one), COMMON + 1))
             found.append(Word(one.text, weight, term=one, is_open=one.open))
         return found
 
     def _rows(self, text: str, table: str = "") -> list[int]:
-        column = "{title headings tags} : " if table else self._column
+        column = "{title headings tags} : " if table else self.column
         rows = self.context.newest(self.context.with_filters(f"{column}({text})"), MAX_HELD, table or self.table)
         passed = set(self.context.passing(rows)) if self.context.is_filtered and rows else None
         return rows if passed is None else [row for row in rows if row in passed]
 
-    def _rarity(self, held: float) -> float:
+    def rarity(self, held: float) -> float:
         """As in BM25."""
-        return log(1 + (max(self.size, held) - held + 0.5) / (held + 0.5))
+        return log(1 + (max(self.context.size, held) - held + 0.5) / (held + 0.5))
 
 
 class TermScorer(dict[int, float]):
@@ -155,11 +145,10 @@ class Ranking:
         self.context, self.query = context, query
         self.question = read_question(text, today)
         self._table = weights.WEIGHTS
-        lookup = _WordLookup(context)
-        self.words = lookup.words(self.question) if query is None else lookup.term_words(query)
-        self._lookup = lookup
+        self._lookup = lookup = _WordLookup(context)
+        self.words = lookup.words(self.question) if query is None else lookup.terms(query)
         focus = focus_of(text)
-        self._is_several = query is None and asks_several(focus) and bool(self._table.several)
+        self._is_several = query is None and SEVERAL.search(focus) is not None and bool(self._table.several)
         self.speakers = {word.text for word in self.words if word.is_speaker}
         self._groups = _groups(self.words)
         self.bits: dict[int, int] = {}
@@ -176,13 +165,15 @@ class Ranking:
                 self._add([row for row in rows if row not in self.features])
         self._word_scores = self._score_words()
         if near is not None and self._table.meaning:
-            self._compare_meanings(near, _without_names(focus, self.words, lookup.size))
+            self._compare_meanings(near, focus)
         if self.cosines:  # the share of words is less in what a conversation says, too
             words_share = 1 - self._table.meaning
             self._table = replace(self._table, conversation_words=self._table.conversation_words * words_share)
         own = {row: sum(self.own_score(row)) for row in self.features} if self.cosines else self._word_scores
-        self._best, self._together = self._gather(own)
-        self._neighbor_scores = self._score_neighbors(own)
+        self._best: dict[int, float] = {}
+        self._together: dict[int, int] = {}
+        self._neighbor_scores: dict[int, float] = {}
+        self._look_around(own)
         together = {*self._together.values(), *(self.bits.get(row, 0) for row in self.features)}
         self._most = max(map(self.scorer.__getitem__, together), default=0.0) or 1.0
         self._better: dict[int, int] = {}
@@ -196,12 +187,16 @@ class Ranking:
     def _match(self) -> str:
         """What finds all notes that contain a word, where not all were looked at."""
         is_cut = any(word.is_cut for word in self.words) and not self.context.is_filtered
-        return self._lookup.match(self.words) if is_cut else ""
+        any_word = " OR ".join(word.match for word in self.words)
+        return self.context.with_filters(f"{self._lookup.column}({any_word})") if is_cut else ""
 
-    def total(self, most: int) -> int:
-        """How many notes contain a word or are scored; those that were not looked at are counted up to `most`."""
-        known = sum(map(len, self._groups.values())) + len(self.features.keys() - self.bits.keys())
-        return max(known, self.context.count(self._match, most, self._lookup.table)) if self._match else known
+    def total(self, most: int, others: Collection[int] = ()) -> int:
+        """How many notes contain a word or are scored, or are among `others`; those that were not looked at are counted
+        up to `most`."""
+        groups = self._groups.values()
+        known = sum(map(len, groups)) + len(self.features.keys() - self.bits.keys())
+        known = max(known, self.context.count(self._match, most, self._lookup.table)) if self._match else known
+        return known + sum(row not in self.features and not any(row in group for group in groups) for row in others)
 
     def page(self, offset: int, limit: int) -> list[int]:
         """Some of the notes in order; of equal score those changed last come first, then by permalink."""
@@ -212,10 +207,6 @@ class Ranking:
                 rest += self.context.newest(self._match, stop, self._lookup.table)
             order = list(dict.fromkeys([*order, *rest]))
         return order[offset:stop]
-
-    def is_counted(self, row: int) -> bool:
-        """Whether `total` counts the note, if it counts so far."""
-        return row in self.features or any(row in group for group in self._groups.values())
 
     def bits_of(self, row: int) -> int:
         """The words of the question a note contains, as in `bits`, whether it was scored or not."""
@@ -236,7 +227,7 @@ class Ranking:
     @cached_property
     def _rarities(self) -> list[float]:
         """How rare each word is, from 0 to 1."""
-        rarest = log(1 + (self._lookup.size + 0.5) / 1.5)
+        rarest = log(1 + (self.context.size + 0.5) / 1.5)
         return [0.0 if word.is_weak else min(1.0, word.weight / rarest) for word in self.words]
 
     def shares(self, row: int) -> dict[str, float]:
@@ -286,17 +277,15 @@ class Ranking:
             if dated:
                 score += dated[day]
             found[row] = (score * 1e6 + 0.5) // 1 / 1e6  # round(score, 6) in a third of the time: equals stay equal
-        return self._spread(found) if self._is_several else found
-
-    def _spread(self, scores: dict[int, float]) -> dict[int, float]:
-        """The scores when several things are asked for: a penalty for each higher-scored note of the conversation."""
+        if not self._is_several:
+            return found
         seen: dict[int, int] = {}
-        for row in newest_first(scores):
-            place = self.features[row].conversation
-            if place is not None:
-                self._better[row] = before = min(seen.get(place, 0), _MAX_BETTER)
-                seen[place] = before + 1
-        return {row: round(score + self._table.several * self._better.get(row, 0), 6) for row, score in scores.items()}
+        for row in newest_first(found):  # a penalty for each higher-scored note of the conversation
+            conversation_of = self.features[row].conversation
+            if conversation_of is not None:
+                self._better[row] = before = min(seen.get(conversation_of, 0), _MAX_BETTER)
+                seen[conversation_of] = before + 1
+        return {row: round(score + table.several * self._better.get(row, 0), 6) for row, score in found.items()}
 
     def own_score(self, row: int) -> tuple[float, float]:
         """A note's score by words and by meaning, together up to 1; by words alone where there is no vector."""
@@ -339,7 +328,15 @@ class Ranking:
         return {row: value / most for row, value in found.items()}
 
     def _compare_meanings(self, near: Nearness, text: str) -> None:
-        """Scales the cosines to 0 to 1, and scores the most similar notes too."""
+        """Scales the cosines to 0 to 1, and scores the most similar notes too.
+
+        Names of speakers that very many notes contain do not distinguish notes, and are put as "someone".
+        """
+        least = max(self.context.size, _NAMED_SIZE) / _FREQUENT_NAME
+        speakers = [word for word in self.words if word.is_speaker]
+        often = {word.text for word in speakers if word.is_cut or len(word.rows) >= least}
+        if often and len(speakers) < len(self.words):
+            text = _NAME.sub(lambda name: "someone" if flatten(name[0]).lower() in often else name[0], text)
         cosines = near(text, list(self.features))
         self._add([row for row, cosine in cosines.items() if cosine >= _MIN_COSINE and row not in self.features])
         cosines = {row: cosine for row, cosine in cosines.items() if row in self.features}
@@ -349,22 +346,17 @@ class Ranking:
             least = min(order[int(len(order) * _FAR_SHARE)], most * (1 - _MIN_SPREAD))
             self.cosines = {row: max(0.0, cosine - least) / (most - least) for row, cosine in cosines.items()}
 
-    def _gather(self, own: Mapping[int, float]) -> tuple[dict[int, float], dict[int, int]]:
-        """The best score in each conversation, and the words its notes contain together."""
-        best: dict[int, float] = {}
-        together: dict[int, int] = {}
-        bits = self.bits.get
+    def _look_around(self, own: Mapping[int, float]) -> None:
+        """The best score in each conversation, the words its notes contain together, and what the best notes add to
+        their neighbors. Turns that contain no word themselves come to be scored so."""
+        best, together, bits = self._best, self._together, self.bits.get
         for row, value in own.items():
             place = self.features[row].conversation
             if place is not None:
                 if value > best.get(place, -1.0):
                     best[place] = value
                 together[place] = together.get(place, 0) | bits(row, 0)
-        return best, together
-
-    def _score_neighbors(self, own: Mapping[int, float]) -> dict[int, float]:
-        """What the best notes add to their neighbors. Turns that contain no word themselves come to be scored so."""
-        table, found = self._table, dict[int, float]()
+        table, found = self._table, self._neighbor_scores
         able = {row: own[row] for row, note in self.features.items() if note.conversation is not None}
         neighbors = self.context.neighbors(newest_first(able)[: table.sources]) if able else {}
         rows = {row for sides in neighbors.values() for side in sides for row in side}
@@ -375,25 +367,11 @@ class Ranking:
                 for part, row in zip(shares, neighbors[source][side], strict=False):
                     if row in self.features:
                         found[row] = found.get(row, 0.0) + part * own[source]
-        return found
 
 
 def newest_first(scores: Mapping[int, float]) -> list[int]:
     """The notes by score, of equal score the newest first: `best_first` without asking the index."""
     return sorted(sorted(scores, reverse=True), key=scores.__getitem__, reverse=True)
-
-
-def _without_names(text: str, words: Sequence[Word], size: int) -> str:
-    """The question for comparing meanings among `size` notes: names of speakers that very many notes contain do not
-    distinguish notes, and are put as "someone"."""
-    often = {
-        word.text
-        for word in words
-        if word.is_speaker and (word.is_cut or len(word.rows) * _FREQUENT_NAME >= max(size, _NAMED_SIZE))
-    }
-    if not often or all(word.is_speaker for word in words):
-        return text
-    return _NAME.sub(lambda name: "someone" if flatten(name[0]).lower() in often else name[0], text)
 
 
 def _groups(words: Sequence[Word]) -> dict[int, set[int]]:

@@ -42,5 +42,5 @@ class Weights:
 WEIGHTS = Weights()
 """The weights in use."""
 
-COLUMNS = (10, 4, 1, 4, 0.5)
-"""Of title, headings, body, tags and address in FTS5's bm25(), which chooses what is read of a search for all words."""
+COLUMNS = {"title": 10, "headings": 4, "body": 1, "tags": 4, "address": 0.5}
+"""What FTS5's bm25() counts, which chooses what is read of a search for all words."""

@@ -123,8 +123,12 @@ class WordFinder:
         self._stem = str if any(word.term for word in words) else stem
         for at, word in enumerate(words):
             parts = word.term.words if word.term else (flatten(word.text),)
-            if len(parts) > 1:
-                self._phrases.append((_pattern(parts), word.is_open, at))
+            if len(parts) > 1:  # a phrase, whatever signs stand between its words
+                pattern = re.escape(parts[0])
+                for before, part in pairwise(parts):
+                    pattern += r"[\W_]*" if is_cjk(before) or is_cjk(part) else r"[\W_]+"
+                    pattern += re.escape(part)
+                self._phrases.append((re.compile(pattern), word.is_open, at))
             elif is_cjk(parts[0]):
                 self._runs.append((parts[0], at))
             else:
@@ -176,15 +180,6 @@ class WordFinder:
         ]  # fmt: skip
         bits = reduce(or_, each, 0)
         return (bits.bit_length() - 1) // 3, bits
-
-
-def _pattern(words: Sequence[str]) -> re.Pattern[str]:
-    """A phrase, whatever signs stand between its words."""
-    parts = [re.escape(words[0])]
-    for before, word in pairwise(words):
-        parts.append(r"[\W_]*" if is_cjk(before) or is_cjk(word) else r"[\W_]+")
-        parts.append(re.escape(word))
-    return re.compile("".join(parts))
 
 
 def shown_terms(words: Sequence[Word]) -> list[Term]:

@@ -92,7 +92,10 @@ class Vectors:
         chosen, cosines = self._compare(question, None)
         tried = (most if viewer is None else 2 * most) + 16
         while True:
-            best = _highest(cosines, tried)
+            best = np.arange(len(cosines))
+            if len(cosines) > tried:
+                best = np.argpartition(cosines, len(cosines) - tried)[-tried:]
+            best = best[np.argsort(-cosines[best], kind="stable")]
             best = best[cosines[best] > 0]  # 0 has what the model cannot read
             notes = self._passages.notes[chosen[best]].tolist()
             there = store.visible(self._database.connection, set(notes), viewer)
@@ -155,12 +158,14 @@ class Vectors:
             self._refresh()
             rows, at = self._file.rows, self._at[self._embedded]
             unreadable = int((np.einsum("ij,ij->i", rows, rows)[at] == 0).sum()) if len(at) else 0
-            waiting = store.notes_waiting(self._database.connection)
-            return EmbeddingCounts(len(self._at), len(at) - unreadable, unreadable, waiting)
+            uncut = self._database.connection.execute(f"select count(*) {store.UNCUT}", (0,)).fetchone()[0]
+            return EmbeddingCounts(len(self._at), len(at) - unreadable, unreadable, uncut)
 
     def forget_gone(self) -> int:
-        """Drop the passages of notes that are gone from the index. Expects to run inside a transaction."""
-        return store.forget_gone(self._database.connection)
+        """Drop the passages of notes that are gone from the index. Returns how many notes. Expects to run inside a
+        transaction."""
+        gone = self._database.connection.execute("delete from embedded where note not in (select row from note)")
+        return gone.rowcount
 
     def _wanted(self, indexes: Sequence[Path]) -> tuple[np.ndarray, int]:
         """The keys of all texts of the index files, and how many vectors are of no such text, or double."""
@@ -272,10 +277,3 @@ class KnownTexts:
                 return []
             found: list[float] = _calibrated(rows @ question, self._manner.floor).tolist()
             return found
-
-
-def _highest(cosines: np.ndarray, most: int) -> np.ndarray:
-    if len(cosines) <= most:
-        return np.argsort(-cosines, kind="stable")
-    best = np.argpartition(cosines, len(cosines) - most)[-most:]
-    return best[np.argsort(-cosines[best], kind="stable")]

@@ -32,11 +32,12 @@ _TITLE = 200
 """Characters of the title that each passage has in front."""
 EMBEDDED = 1_000_000
 """Characters of a note that are embedded."""
-# An entry with a time to live (contract 004) leaves no trace of its text.
-_WAITING = (
+UNCUT = (
     "from note n where n.row > ? and not exists (select 1 from embedded e where e.note = n.row)"
     " and (n.expires is null or n.project is not (select id from project where name = 'kv'))"
 )
+"""The notes behind a row that are not cut into passages yet. An entry with a time to live (contract 004) leaves no
+trace of its text."""
 
 
 class VectorFile:
@@ -65,7 +66,7 @@ class VectorFile:
             if seen == self._seen:
                 return False
             size = _vector_size(self.path)
-            count = _whole_records(seen[2], size)
+            count = max(0, seen[2] - _HEADER) // (_KEY + 4 * size)
             raw = np.empty((0, _KEY // 4 + size), np.float32)
             if size and count:
                 raw = np.memmap(self.path, np.float32, "r", _HEADER, (count, _KEY // 4 + size))
@@ -100,7 +101,8 @@ class VectorFile:
                     self._replace(rows.shape[1], records)  # another length: begin anew
                     return
                 with open(self.path, "r+b", buffering=0) as file:
-                    end = _HEADER + _whole_records(file.seek(0, os.SEEK_END), size) * (_KEY + 4 * size)
+                    record = _KEY + 4 * size
+                    end = _HEADER + max(0, file.seek(0, os.SEEK_END) - _HEADER) // record * record
                     file.truncate(end)  # what a killed process left of a record
                     file.seek(end)
                     try:
@@ -173,11 +175,6 @@ def _vector_size(path: Path) -> int:
     return max(0, header["size"]) if known else 0
 
 
-def _whole_records(end: int, size: int) -> int:
-    """How many whole records a file of `end` bytes holds."""
-    return max(0, end - _HEADER) // (_KEY + 4 * size)
-
-
 def _records(keys: np.ndarray, rows: np.ndarray) -> np.ndarray:
     names = np.ascontiguousarray(keys, np.uint64).view(np.float32).reshape(len(keys), -1)
     return np.concatenate([names, np.asarray(rows, np.float32)], axis=1)
@@ -209,7 +206,11 @@ def passages_of(title: str, body: str) -> list[EmbeddedPassage]:
         if len(parts) > 1 and _HEADING.fullmatch(text):
             continue  # the passage below it has it in front
         beginning = text[:400].casefold()
-        names = [each.strip() for each in dict.fromkeys((title, one.heading)) if _is_telling(each)]
+        names = [  # "Turn 003" and "2026-05-07" say nothing
+            each.strip()
+            for each in dict.fromkeys((title, one.heading))
+            if len(_WORD.findall(each)) > any(map(str.isdigit, each))
+        ]
         text = sqlite_text("\n".join([*(each for each in names if each.casefold() not in beginning), text]))
         found.append(EmbeddedPassage(one.start, one.end, key_of(text), text))
     return found
@@ -220,11 +221,6 @@ def key_of(text: str) -> int:
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
 
 
-def _is_telling(name: str) -> bool:
-    """Whether a title says something: "Turn 003" and "2026-05-07" do not."""
-    return len(_WORD.findall(name)) > any(map(str.isdigit, name))
-
-
 def add_passages(db: sqlite3.Connection, most: int, after: int = 0) -> tuple[int, int]:
     """Cut `most` notes behind row `after` into passages. Returns how many, and the last row looked at.
 
@@ -232,7 +228,7 @@ def add_passages(db: sqlite3.Connection, most: int, after: int = 0) -> tuple[int
     only grows at its end, too.
     """
     done, last, characters = 0, after, 0
-    for (row,) in db.execute(f"select n.row {_WAITING} order by n.row limit ?", (after, most)).fetchall():
+    for (row,) in db.execute(f"select n.row {UNCUT} order by n.row limit ?", (after, most)).fetchall():
         title, body = _text(db, row) or ("", "")
         characters += len(body)
         if done and characters > _LONGEST:
@@ -246,16 +242,6 @@ def add_passages(db: sqlite3.Connection, most: int, after: int = 0) -> tuple[int
 def _text(db: sqlite3.Connection, row: int) -> tuple[str, str] | None:
     sql = "select n.title, t.text from note n join text t on t.row = n.row where n.row = ?"
     return db.execute(sql, (row,)).fetchone()
-
-
-def notes_waiting(db: sqlite3.Connection) -> int:
-    """How many notes are still to be cut into passages."""
-    return db.execute(f"select count(*) {_WAITING}", (0,)).fetchone()[0]
-
-
-def forget_gone(db: sqlite3.Connection) -> int:
-    """Drop the passages of notes that are gone. Returns how many notes. Expects to run inside a transaction."""
-    return db.execute("delete from embedded where note not in (select row from note)").rowcount
 
 
 def texts(db: sqlite3.Connection, notes: Iterable[int], keys: set[int]) -> dict[int, str]:

@@ -152,6 +152,11 @@ def test_an_unknown_request_is_refused(mini, method):
     assert mini.ask(method, params)["error"]["code"] == METHOD_NOT_FOUND
 
 
+def test_a_prompt_gets_its_own_arguments_and_no_blank_ones(mini):
+    result = mini.ask("prompts/get", {"name": "greet", "arguments": {"name": "Ada", "tone": "  ", "c": "3"}})["result"]
+    assert result["messages"] == [{"role": "user", "content": {"type": "text", "text": "Greet Ada plainly."}}]
+
+
 @pytest.mark.parametrize(
     ("params", "words"),
     [

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from commonplace.faces.tool import Prompt, Template
+from commonplace.faces.tool import Template
 from commonplace.serve import mcp
 
 
@@ -41,9 +41,3 @@ def test_the_characters_of_a_template_stand_for_themselves():
 
 def test_of_two_templates_the_first_that_fits_reads():
     assert read("memory://graph/x", template("memory://graph/{entity}"), template()) == "{'entity': 'x'}"
-
-
-def test_a_prompt_gets_its_own_arguments_and_no_blank_ones():
-    prompt = Prompt("p", "P.", lambda memory, arguments: repr(arguments), [("a", "A", True), ("b", "B", False)])
-    result = mcp.prompt_result(None, prompt, {"a": "1", "b": "  ", "c": "3"})
-    assert result["messages"] == [{"role": "user", "content": {"type": "text", "text": "{'a': '1'}"}}]

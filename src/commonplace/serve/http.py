@@ -36,7 +36,7 @@ from commonplace.clock import waits_until
 from commonplace.errors import CommonplaceError, ConfigError, StorageError
 from commonplace.faces.tool import Registry
 from commonplace.serve.auth import PROJECT_OF, ROLES, Access, Budgets, Space, StoredToken, least_scope, may_use
-from commonplace.serve.mcp import Handlers, ServerIdentity, agent_of, client_text, server_of
+from commonplace.serve.mcp import Handlers, ServerIdentity, agent_of, client_text
 from commonplace.serve.middleware import (
     BODY_SECONDS,
     CALL,
@@ -388,7 +388,7 @@ class HttpServer:
         self, registry: Registry, *, task_status: TaskStatus[StreamableHTTPSessionManager] = anyio.TASK_STATUS_IGNORED
     ) -> None:
         """Run the SDK's server of `registry` until the end."""
-        server = server_of(registry, _HttpHandlers(registry, None, self.identity), self.identity)
+        server = _HttpHandlers(registry, None, self.identity).server()
         manager = StreamableHTTPSessionManager(server, json_response=True, stateless=True, max_request_body_size=LIMIT)
         async with manager.run():
             task_status.started(manager)

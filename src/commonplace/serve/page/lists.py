@@ -17,7 +17,7 @@ from commonplace.engine import Memory
 from commonplace.engine.completion import offers
 from commonplace.engine.review import ReviewItem
 from commonplace.errors import Ambiguous, CannotUndo, CommonplaceError, NotFound
-from commonplace.index.rows import Hit, Hits
+from commonplace.index.rows import Hit
 from commonplace.note.model import CATEGORIES, INBOX, Note
 from commonplace.query import Query, day, parse
 from commonplace.serve.page.visit import HOME, Visit, diff
@@ -66,24 +66,14 @@ def change(visit: Visit) -> Response:
                       has_more=len(revisions) > _DIFFS, number=visit.number("change", 0))  # fmt: skip
 
 
-def _take_back(visit: Visit) -> Change:
-    """The undo of a change or a run; who comes with a token takes back what they changed themselves. Raises
-    CannotUndo."""
+def undo(visit: Visit) -> Response | dict[str, Any]:
+    """Take a change, or a run, back; then the page the button stood on. Who comes with a token takes back what they
+    changed themselves. Raises CannotUndo."""
     memory, number, run = visit.memory, visit.number("change", 0), visit.number("run", 0)
     if memory.agent is not None and number not in {each.number for each in memory.log(limit=0, agent=memory.agent)}:
         raise CannotUndo(f"cannot undo #{number}: it is no change of {memory.agent}")
-    return memory.undo_run(run)[0] if run and memory.agent is None else memory.undo(number or None)
-
-
-def undo(visit: Visit) -> Response:
-    """Take a change, or a run, back; then the page the button stood on."""
-    _take_back(visit)
-    return visit.back()
-
-
-def undo_json(visit: Visit) -> dict[str, Any]:
-    done = _take_back(visit)
-    return {"change": done.number, "undone": done.undoes}
+    done = memory.undo_run(run)[0] if run and memory.agent is None else memory.undo(number or None)
+    return {"change": done.number, "undone": done.undoes} if visit.is_api else visit.back()
 
 
 def changes_json(visit: Visit) -> dict[str, Any]:
@@ -163,15 +153,10 @@ def query_of(memory: Memory, given: Mapping[str, str]) -> Query:
     return query.replace(**more, archived=None if given.get("archive") else False)
 
 
-def find(memory: Memory, given: Mapping[str, str], limit: int, offset: int) -> Hits:
-    """The hits of a form, explained."""
-    return memory.search(query_of(memory, given), limit=limit, offset=offset, explain=True)
-
-
 def search(visit: Visit) -> Response:
     memory, given = visit.memory, dict(visit.given)
     offset = visit.number("offset", 0)
-    hits = find(memory, given, HITS, offset)
+    hits = memory.search(query_of(memory, given), limit=HITS, offset=offset, explain=True)
     values: dict[str, Any] = {
         "hits": hits, "rows": [_shown(hit) for hit in hits], "given": given,
         "offset": offset, "next": offset + HITS if hits.is_lower_bound or offset + len(hits) < hits.total else 0,
@@ -188,8 +173,8 @@ def search(visit: Visit) -> Response:
 
 
 def search_json(visit: Visit) -> dict[str, Any]:
-    limit = min(visit.number("limit", HITS), MOST_HITS)
-    hits = find(visit.memory, visit.given, limit, visit.number("offset", 0))
+    limit, offset = min(visit.number("limit", HITS), MOST_HITS), visit.number("offset", 0)
+    hits = visit.memory.search(query_of(visit.memory, visit.given), limit=limit, offset=offset, explain=True)
     keys = ("id", "title", "project", "path", "source", "category")
     rows = [
         {key: getattr(hit.note, key) for key in keys}

@@ -9,6 +9,7 @@ import pytest
 from browser.chromium import missing
 from browser.conftest import AXE, serious_faults
 from commonplace import Draft
+from commonplace.note.edit import Append
 from commonplace.query import Query
 
 if why := missing():
@@ -56,7 +57,7 @@ def test_today_shows_what_another_process_writes_with_its_diff_and_takes_it_back
     with visit() as page:
         agent = memory.as_caller("ada", "mcp", client="claude-code 9", session="0123456789")
         note = agent.write(Draft("first line", project="notes", title="Live"))
-        agent.edit(note, _appended("second line"))
+        agent.edit(note, Append("second line"))
         row = page.locator("ol.changes > li").first
         expect(row).to_contain_text("ada")
         expect(row).to_contain_text("claude-code 9")
@@ -72,12 +73,6 @@ def test_today_shows_what_another_process_writes_with_its_diff_and_takes_it_back
         page.wait_for_url(re.compile("done="))
         expect(page.locator(".done")).to_be_visible()
         assert "second line" in memory.read("Live").body
-
-
-def _appended(text):
-    from commonplace.note.edit import Append
-
-    return Append(text)
 
 
 def test_a_run_of_a_job_is_one_line_that_opens_and_is_taken_back_as_a_whole(visit, memory):
@@ -118,24 +113,24 @@ def test_search_finds_while_typing_and_says_why(visit):
         page.wait_for_url("**/page/note/**")
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "found"),
-    [
-        ("project", "categories", {"categories"}), ("category", "preferences", {"categories"}),
-        ("tag", "heron", None), ("agent", "cursor", {"categories"}), ("from", "2099-01-01", set()),
-        ("until", "1999-01-01", set()),
-    ],
-)  # fmt: skip
-def test_each_filter_of_the_search_narrows_what_is_found(visit, name, value, found):
-    with visit("/page/search?q=heron") as page:
-        before = page.locator("#hits [role=status]").inner_text()
-        page.locator("details.filters > summary").click()
-        field = page.locator(f"[name={name}]")
-        field.select_option(value) if field.evaluate("each => each.tagName") == "SELECT" else field.fill(value)
-        expect(page.locator("#hits [role=status]")).not_to_have_text(before)
-        projects = {each.split(" · ")[1] for each in page.locator("#hits .card > p.soft").all_inner_texts()}
-        assert found is None or projects == found, projects
-        assert f"{name}=" in page.url
+FILTERS = {
+    "project": ("categories", {"categories"}), "category": ("preferences", {"categories"}), "tag": ("heron", None),
+    "agent": ("cursor", {"categories"}), "from": ("2099-01-01", set()), "until": ("1999-01-01", set()),
+}  # fmt: skip
+
+
+def test_each_filter_of_the_search_narrows_what_is_found(visit):
+    with visit() as page:
+        for name, (value, found) in FILTERS.items():
+            page.goto("/page/search?q=heron")
+            before = page.locator("#hits [role=status]").inner_text()
+            page.locator("details.filters > summary").click()
+            field = page.locator(f"[name={name}]")
+            field.select_option(value) if field.evaluate("each => each.tagName") == "SELECT" else field.fill(value)
+            expect(page.locator("#hits [role=status]")).not_to_have_text(before)
+            projects = {each.split(" · ")[1] for each in page.locator("#hits .card > p.soft").all_inner_texts()}
+            assert found is None or projects == found, projects
+            assert f"{name}=" in page.url
 
 
 def test_the_archive_is_searched_when_asked_for(visit, memory):
@@ -199,7 +194,7 @@ def test_a_note_is_edited_tagged_pinned_deleted_and_restored(visit, memory):
 def test_an_edit_of_what_another_process_changed_meanwhile_loses_nothing(visit, memory):
     memory.write(Draft("one", project="notes", title="Contested"))
     with visit("/page/note/notes/Contested.md?part=edit", allowed=("409 (Conflict)",)) as page:
-        memory.edit("Contested", _appended("theirs"))
+        memory.edit("Contested", Append("theirs"))
         box = page.get_by_label("Text")
         box.fill(box.input_value() + "mine\n")
         page.get_by_role("button", name="Save").click()

@@ -28,6 +28,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
+from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.requests import Request
 from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
@@ -40,6 +41,7 @@ from commonplace.serve.mcp import Handlers, ServerIdentity, agent_of, client_tex
 from commonplace.serve.middleware import (
     BODY_SECONDS,
     CALL,
+    HANDLERS,
     TOKEN,
     HostAndOrigin,
     Metrics,
@@ -47,7 +49,6 @@ from commonplace.serve.middleware import (
     RequestRefused,
     health_routes,
     in_time,
-    unavailable,
 )
 from commonplace.serve.socket import LIMIT
 from commonplace.serve.turns import InternalError, Stopping
@@ -246,8 +247,8 @@ class HttpServer:
         security = place.security()
         pattern = "|".join(re.escape(each).replace(r":\*", r":\d+") for each in security.allowed_origins)
         endpoint = CORSMiddleware(
-            self._answer, allow_origin_regex=pattern, allow_methods=["POST"], allow_headers=_HEADERS,
-            expose_headers=["www-authenticate", "mcp-session-id", "retry-after"],
+            ExceptionMiddleware(self._answer, HANDLERS), allow_origin_regex=pattern, allow_methods=["POST"],
+            allow_headers=_HEADERS, expose_headers=["www-authenticate", "mcp-session-id", "retry-after"],
         )  # fmt: skip
         self.app = Starlette(
             routes=[
@@ -261,7 +262,7 @@ class HttpServer:
                 Middleware(RequestLog, counts=self.metrics.requests),
                 Middleware(HostAndOrigin, settings=security),
             ],
-            exception_handlers={CommonplaceError: unavailable},
+            exception_handlers=HANDLERS,
             lifespan=self._lifespan,
         )
         self.app.state.server, self.app.state.rounds, self.app.state.sessions = self, None, None
@@ -304,21 +305,15 @@ class HttpServer:
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The one address of MCP, of the home or of a space, as an ASGI application."""
         request = Request(scope)
-        try:
-            if request.method != "POST":
-                why = "Send requests with POST; there are no streams or sessions here."
-                raise RequestRefused(405, why, allow="POST")
-            call = scope[CALL] = self.admitted(request)
-            manager = await self._manager(call)
-        except RequestRefused as refused:
-            return await refused.response(scope, receive, send)
-        except CommonplaceError as error:
-            return await unavailable(request, error)(scope, receive, send)
+        if request.method != "POST":
+            why = "Send requests with POST; there are no streams or sessions here."
+            raise RequestRefused(405, why, allow="POST")
+        call = scope[CALL] = self.admitted(request)
+        manager = await self._manager(call)
         try:
             await manager.handle_request(scope, in_time(receive), send)
         except TimeoutError:
-            why = f"The request did not come within {BODY_SECONDS:.0f} s."
-            await RequestRefused(408, why).response(scope, receive, send)
+            raise RequestRefused(408, f"The request did not come within {BODY_SECONDS:.0f} s.") from None
 
     def admitted(self, request: Request) -> AdmittedRequest:
         """The call a request makes, if it is let in. Raises RequestRefused."""

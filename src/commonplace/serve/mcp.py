@@ -95,21 +95,17 @@ def agent_of(client: str, more: Mapping[str, str] | None = None) -> str:
     is a filter and no boundary (docs/trust.md): only an agent the owner gave is.
     """
     name = client.strip().lower()
-    plain = _agent_name(name)
+    plain = _NOT_IN_AGENTS.sub("-", name).lstrip("-._")
     own = {key.lower(): agent for key, agent in (more or {}).items()}
     asked = ((own, name), (own, plain), (own, _ANY), (_known_clients(), name), (_known_clients(), plain))
-    found = (_agent_name(table[key].lower()) for table, key in asked if key in table)
-    agent = next(found, plain) or _UNNAMED
+    found = next((table[key].lower() for table, key in asked if key in table), plain)
+    agent = _NOT_IN_AGENTS.sub("-", found).lstrip("-._") or _UNNAMED
     return f"{agent}-client" if agent in TAKEN_AGENTS else agent
 
 
 def client_text(client: Any, transport: str) -> str:
     """What is noted of the client that wrote something: as it calls itself, with its version, else the transport."""
     return " ".join(f"{client.name} {client.version}".split())[:_CLIENT_NAME] if client else transport
-
-
-def _agent_name(text: str) -> str:
-    return _NOT_IN_AGENTS.sub("-", text).lstrip("-._")
 
 
 @cache
@@ -160,7 +156,8 @@ class ClientConnection(ObjectSendStream[SessionMessage]):
         self._ended = True
         if self.at_end is not None:
             self.at_end()
-        self._close_when_answered()
+        if self.unanswered == 0:
+            self._inbox.close()
 
     async def send(self, item: SessionMessage, /) -> None:
         """The SDK's message to the client."""
@@ -174,9 +171,6 @@ class ClientConnection(ObjectSendStream[SessionMessage]):
     async def _settle(self) -> None:
         self.unanswered -= 1
         self._answered()
-        self._close_when_answered()
-
-    def _close_when_answered(self) -> None:
         if self._ended and self.unanswered == 0:
             self._inbox.close()
 

@@ -59,10 +59,15 @@ class RequestRefused(Exception):
         self.response = JSONResponse(body, status, {key.replace("_", "-"): value for key, value in headers.items()})
 
 
-def unavailable(request: Request, error: Exception) -> Response:
-    """The answer where the home is in no state to answer anybody, which the log explains."""
+def _answered(request: Request, error: Exception) -> Response:
+    if isinstance(error, RequestRefused):
+        return error.response
     _log.error("%s", error)
     return RequestRefused(503, "The memory cannot be opened; its log says why.").response
+
+
+HANDLERS = {RequestRefused: _answered, CommonplaceError: _answered}
+"""What Starlette answers to a request that is refused, or where the home is in no state to answer anybody."""
 
 
 def in_time(receive: Receive) -> Receive:
@@ -221,11 +226,8 @@ def health_routes(
         return JSONResponse({"status": status, "lag": now and now[0]}, 200 if status == "ready" else 503)
 
     async def numbers(request: Request) -> Response:
-        try:
-            if admitted(request).projects:
-                raise RequestRefused(404, "There is nothing here for this token.")
-        except RequestRefused as refused:
-            return refused.response
+        if admitted(request).projects:
+            raise RequestRefused(404, "There is nothing here for this token.")
         now = await state()
         gauges: dict[str, tuple[str, float | None]] = {
             "ready": ("Whether the memory can be read.", int(now is not None)),

@@ -10,7 +10,6 @@ from browser.chromium import missing
 from browser.conftest import AXE, serious_faults
 from commonplace import Draft
 from commonplace.note.edit import Append
-from commonplace.query import Query
 
 if why := missing():
     pytest.skip(why, allow_module_level=True)
@@ -73,21 +72,6 @@ def test_today_shows_what_another_process_writes_with_its_diff_and_takes_it_back
         page.wait_for_url(re.compile("done="))
         expect(page.locator(".done")).to_be_visible()
         assert "second line" in memory.read("Live").body
-
-
-def test_a_run_of_a_job_is_one_line_that_opens_and_is_taken_back_as_a_whole(visit, memory):
-    for number in range(6):
-        memory.write(Draft(f"said twice {number // 2}", project="categories", category="knowledge"))
-    memory.upkeep()
-    with visit() as page:
-        row = page.locator("ol.changes > li").first
-        expect(row.locator("summary").first).to_contain_text("a run of")
-        assert not row.locator("ol li").first.is_visible()
-        row.locator("summary").first.click()
-        assert row.locator("ol li").count() >= 3
-        row.get_by_role("button", name="Undo the run").click()
-        expect(page.locator(".done")).to_be_visible()
-    assert len([each for each in memory.list(Query(category="knowledge"), limit=0)[0] if "twice" in each.title]) == 6
 
 
 def test_search_finds_while_typing_and_says_why(visit):
@@ -189,33 +173,6 @@ def test_a_note_is_edited_tagged_pinned_deleted_and_restored(visit, memory):
         page.get_by_role("button", name="Restore the text before this").last.click()
         expect(page.locator(".done")).to_be_visible()
     assert memory.read(note.id).content.strip() == "green tea in the morning"
-
-
-def test_an_edit_of_what_another_process_changed_meanwhile_loses_nothing(visit, memory):
-    memory.write(Draft("one", project="notes", title="Contested"))
-    with visit("/page/note/notes/Contested.md?part=edit", allowed=("409 (Conflict)",)) as page:
-        memory.edit("Contested", Append("theirs"))
-        box = page.get_by_label("Text")
-        box.fill(box.input_value() + "mine\n")
-        page.get_by_role("button", name="Save").click()
-        expect(page.get_by_role("alert")).to_be_visible()
-        expect(page.locator(".diff .old")).to_contain_text("theirs")
-        assert "mine" in page.get_by_label("Text").input_value()
-        assert "mine" not in memory.read("Contested").text
-        page.get_by_role("button", name="Save").click()
-        expect(page.locator(".body")).to_contain_text("mine")
-    assert "theirs" not in memory.read("Contested").text
-
-
-def test_a_note_is_erased_only_after_a_second_question(visit, memory):
-    memory.write(Draft("my secret is xyzzyplugh", project="notes", title="Secret diary"))
-    with visit("/page/note/notes/Secret%20diary.md") as page:
-        page.get_by_role("button", name="Erase").click()
-        assert memory.read("Secret diary", count=False)
-        page.get_by_role("button", name=re.compile("^Erase")).click()
-        page.wait_for_url(re.compile("/page($|[?])"))
-        page.goto("/page/search?q=xyzzyplugh")
-        expect(page.locator("#hits [role=status]")).to_contain_text("Nothing found")
 
 
 def test_the_inbox_is_answered_by_keys_and_clicks_and_taken_back(visit, memory):
@@ -465,16 +422,6 @@ def test_agents_and_health_show_writers_tokens_size_and_upkeep_and_a_token_is_re
         page.once("dialog", lambda dialog: dialog.accept())
         row.get_by_role("button", name="Revoke").click()
         expect(page.get_by_role("row").filter(has_text="phone")).to_contain_text("revoked")
-
-
-def test_the_doctor_mends_what_loses_nothing(visit, house):
-    (house.home / ".memory.yaml.tmp").touch()
-    house.home.chmod(0o755)
-    with visit("/page/agents") as page:
-        expect(page.locator("#findings")).to_contain_text("others can read the home")
-        page.get_by_role("button", name="Mend").click()
-        expect(page.locator("main")).to_contain_text("mended")
-    assert house.home.stat().st_mode & 0o077 == 0
 
 
 def test_a_note_full_of_scripts_is_shown_as_text_on_every_page(visit, memory):

@@ -7,7 +7,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -94,43 +93,29 @@ def _change_row(each: Change) -> dict[str, Any]:
     return {name: value for name, value in row.items() if value is not None}
 
 
-@dataclass(frozen=True, slots=True)
-class Card:
-    """A question with the notes it is about, and of two how they differ."""
-
-    item: ReviewItem
-    notes: list[Note]
-    rows: list[tuple[str, str]]
-
-
-def inbox(visit: Visit) -> Response:
-    """The open questions, or after a POST the answer to one."""
+def inbox(visit: Visit) -> Response | dict[str, Any]:
+    """The open questions, each with the notes it is about, and of two how they differ; after a POST of `key` and
+    `choice` the one that was answered, and the change it made."""
+    memory, given, kind = visit.memory, visit.given, visit.given.get("kind") or None
     if visit.is_post:
-        visit.memory.decide(visit.given.get("key", ""), visit.given.get("choice", ""))
-        return visit.back(f"{HOME}/inbox")
-    if not visit.given.get("cards"):  # to find the questions takes longer than to show a page
+        item = memory.decide(given.get("key", ""), given.get("choice", ""))
+        answer = {"change": memory.changed or None, "item": _question(item)}
+        return answer if visit.is_api else visit.back(f"{HOME}/inbox")
+    if visit.is_api:
+        return {"items": [_question(each) for each in memory.review(limit=visit.number("limit", CARDS), kind=kind)]}
+    if not given.get("cards"):  # to find the questions takes longer than to show a page
         return visit.html("inbox.html", cards=None)
-    kind = visit.given.get("kind") or None
-    items = visit.memory.review(limit=CARDS + 1, kind=kind)
+    items = memory.review(limit=CARDS + 1, kind=kind)
     cards = []
     for item in items[:CARDS]:
-        notes = []
+        notes: list[Note] = []
         for ref in item.refs:
             with suppress(NotFound, Ambiguous):
-                notes.append(visit.memory.read(ref, count=False))
-        cards.append(Card(item, notes, diff(notes[0].content, notes[1].content) if len(notes) == 2 else []))
+                notes.append(memory.read(ref, count=False))
+        cards.append((item, notes, diff(notes[0].content, notes[1].content) if len(notes) == 2 else []))
     template = "cards.html" if visit.is_live else "inbox.html"
     return visit.html(template, cards=cards, more=len(items) > CARDS, categories=CATEGORIES, inbox=INBOX,
                       preview=_PREVIEW)  # fmt: skip
-
-
-def inbox_json(visit: Visit) -> dict[str, Any]:
-    """The open questions; after a POST of `key` and `choice` the one that was answered, and the change it made."""
-    if visit.is_post:
-        item = visit.memory.decide(visit.given.get("key", ""), visit.given.get("choice", ""))
-        return {"change": visit.memory.changed or None, "item": _question(item)}
-    items = visit.memory.review(limit=visit.number("limit", CARDS), kind=visit.given.get("kind") or None)
-    return {"items": [_question(each) for each in items]}
 
 
 def _question(item: ReviewItem) -> dict[str, Any]:

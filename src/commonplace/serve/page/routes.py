@@ -52,7 +52,7 @@ API = {
     "/change/{change}": (GET, lists.change_json),
     "/undo": (POST, lists.undo),
     "/note": (BOTH, note.json),
-    "/review": (BOTH, lists.inbox_json),
+    "/review": (BOTH, lists.inbox),
     "/search": (GET, lists.search_json),
     "/graph": (GET, graph_view.drawing),
     "/calendar": (GET, calendar.json),

@@ -265,23 +265,19 @@ def resource_result(
     found: Resource | Template | None = resources.get(uri)
     text = "" if found is None else resources[uri].read(memory)
     for template in () if found else templates:
-        if (variables := _variables(template.uri, uri)) is not None:
+        # RFC 6570: `{name}` is one segment, `{+name}` the rest. `?` and `#` belong to the last variable: people write
+        # the names of their notes unencoded.
+        pattern, end = "", 0
+        for each in _VARIABLE.finditer(template.uri):
+            pattern += re.escape(template.uri[end : each.start()]) + f"(?P<{each[2]}>{'.+' if each[1] else '[^/]+'})"
+            end = each.end()
+        if match := re.fullmatch(pattern + re.escape(template.uri[end:]), uri, re.DOTALL):
+            variables = {name: unquote(value) for name, value in match.groupdict().items()}
             found, text = template, template.read(memory, variables)
             break
     if found is None:
         raise NoResource(uri, templates, resources)
     return _FINAL | {"contents": [{"uri": uri, "mimeType": found.mime, "text": text}]}
-
-
-def _variables(template: str, uri: str) -> dict[str, str] | None:
-    """The variables of RFC 6570 `{name}` (one segment) and `{+name}` (the rest) in `uri`; None: no match. `?` and `#`
-    belong to the last variable: people write the names of their notes unencoded."""
-    pattern, end = "", 0
-    for match in _VARIABLE.finditer(template):
-        pattern += re.escape(template[end : match.start()]) + f"(?P<{match[2]}>{'.+' if match[1] else '[^/]+'})"
-        end = match.end()
-    found = re.fullmatch(pattern + re.escape(template[end:]), uri, re.DOTALL)
-    return {name: unquote(value) for name, value in found.groupdict().items()} if found else None
 
 
 class Handlers:

@@ -9,7 +9,7 @@ import pytest
 from browser.chromium import missing
 from browser.conftest import AXE, serious_faults
 from commonplace import Draft
-from commonplace.query import Query
+from commonplace.note.edit import Append
 
 if why := missing():
     pytest.skip(why, allow_module_level=True)
@@ -56,7 +56,7 @@ def test_today_shows_what_another_process_writes_with_its_diff_and_takes_it_back
     with visit() as page:
         agent = memory.as_caller("ada", "mcp", client="claude-code 9", session="0123456789")
         note = agent.write(Draft("first line", project="notes", title="Live"))
-        agent.edit(note, _appended("second line"))
+        agent.edit(note, Append("second line"))
         row = page.locator("ol.changes > li").first
         expect(row).to_contain_text("ada")
         expect(row).to_contain_text("claude-code 9")
@@ -72,27 +72,6 @@ def test_today_shows_what_another_process_writes_with_its_diff_and_takes_it_back
         page.wait_for_url(re.compile("done="))
         expect(page.locator(".done")).to_be_visible()
         assert "second line" in memory.read("Live").body
-
-
-def _appended(text):
-    from commonplace.note.edit import Append
-
-    return Append(text)
-
-
-def test_a_run_of_a_job_is_one_line_that_opens_and_is_taken_back_as_a_whole(visit, memory):
-    for number in range(6):
-        memory.write(Draft(f"said twice {number // 2}", project="categories", category="knowledge"))
-    memory.upkeep()
-    with visit() as page:
-        row = page.locator("ol.changes > li").first
-        expect(row.locator("summary").first).to_contain_text("a run of")
-        assert not row.locator("ol li").first.is_visible()
-        row.locator("summary").first.click()
-        assert row.locator("ol li").count() >= 3
-        row.get_by_role("button", name="Undo the run").click()
-        expect(page.locator(".done")).to_be_visible()
-    assert len([each for each in memory.list(Query(category="knowledge"), limit=0)[0] if "twice" in each.title]) == 6
 
 
 def test_search_finds_while_typing_and_says_why(visit):
@@ -118,24 +97,24 @@ def test_search_finds_while_typing_and_says_why(visit):
         page.wait_for_url("**/page/note/**")
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "found"),
-    [
-        ("project", "categories", {"categories"}), ("category", "preferences", {"categories"}),
-        ("tag", "heron", None), ("agent", "cursor", {"categories"}), ("from", "2099-01-01", set()),
-        ("until", "1999-01-01", set()),
-    ],
-)  # fmt: skip
-def test_each_filter_of_the_search_narrows_what_is_found(visit, name, value, found):
-    with visit("/page/search?q=heron") as page:
-        before = page.locator("#hits [role=status]").inner_text()
-        page.locator("details.filters > summary").click()
-        field = page.locator(f"[name={name}]")
-        field.select_option(value) if field.evaluate("each => each.tagName") == "SELECT" else field.fill(value)
-        expect(page.locator("#hits [role=status]")).not_to_have_text(before)
-        projects = {each.split(" · ")[1] for each in page.locator("#hits .card > p.soft").all_inner_texts()}
-        assert found is None or projects == found, projects
-        assert f"{name}=" in page.url
+FILTERS = {
+    "project": ("categories", {"categories"}), "category": ("preferences", {"categories"}), "tag": ("heron", None),
+    "agent": ("cursor", {"categories"}), "from": ("2099-01-01", set()), "until": ("1999-01-01", set()),
+}  # fmt: skip
+
+
+def test_each_filter_of_the_search_narrows_what_is_found(visit):
+    with visit() as page:
+        for name, (value, found) in FILTERS.items():
+            page.goto("/page/search?q=heron")
+            before = page.locator("#hits [role=status]").inner_text()
+            page.locator("details.filters > summary").click()
+            field = page.locator(f"[name={name}]")
+            field.select_option(value) if field.evaluate("each => each.tagName") == "SELECT" else field.fill(value)
+            expect(page.locator("#hits [role=status]")).not_to_have_text(before)
+            projects = {each.split(" · ")[1] for each in page.locator("#hits .card > p.soft").all_inner_texts()}
+            assert found is None or projects == found, projects
+            assert f"{name}=" in page.url
 
 
 def test_the_archive_is_searched_when_asked_for(visit, memory):
@@ -194,33 +173,6 @@ def test_a_note_is_edited_tagged_pinned_deleted_and_restored(visit, memory):
         page.get_by_role("button", name="Restore the text before this").last.click()
         expect(page.locator(".done")).to_be_visible()
     assert memory.read(note.id).content.strip() == "green tea in the morning"
-
-
-def test_an_edit_of_what_another_process_changed_meanwhile_loses_nothing(visit, memory):
-    memory.write(Draft("one", project="notes", title="Contested"))
-    with visit("/page/note/notes/Contested.md?part=edit", allowed=("409 (Conflict)",)) as page:
-        memory.edit("Contested", _appended("theirs"))
-        box = page.get_by_label("Text")
-        box.fill(box.input_value() + "mine\n")
-        page.get_by_role("button", name="Save").click()
-        expect(page.get_by_role("alert")).to_be_visible()
-        expect(page.locator(".diff .old")).to_contain_text("theirs")
-        assert "mine" in page.get_by_label("Text").input_value()
-        assert "mine" not in memory.read("Contested").text
-        page.get_by_role("button", name="Save").click()
-        expect(page.locator(".body")).to_contain_text("mine")
-    assert "theirs" not in memory.read("Contested").text
-
-
-def test_a_note_is_erased_only_after_a_second_question(visit, memory):
-    memory.write(Draft("my secret is xyzzyplugh", project="notes", title="Secret diary"))
-    with visit("/page/note/notes/Secret%20diary.md") as page:
-        page.get_by_role("button", name="Erase").click()
-        assert memory.read("Secret diary", count=False)
-        page.get_by_role("button", name=re.compile("^Erase")).click()
-        page.wait_for_url(re.compile("/page($|[?])"))
-        page.goto("/page/search?q=xyzzyplugh")
-        expect(page.locator("#hits [role=status]")).to_contain_text("Nothing found")
 
 
 def test_the_inbox_is_answered_by_keys_and_clicks_and_taken_back(visit, memory):
@@ -470,16 +422,6 @@ def test_agents_and_health_show_writers_tokens_size_and_upkeep_and_a_token_is_re
         page.once("dialog", lambda dialog: dialog.accept())
         row.get_by_role("button", name="Revoke").click()
         expect(page.get_by_role("row").filter(has_text="phone")).to_contain_text("revoked")
-
-
-def test_the_doctor_mends_what_loses_nothing(visit, house):
-    (house.home / ".memory.yaml.tmp").touch()
-    house.home.chmod(0o755)
-    with visit("/page/agents") as page:
-        expect(page.locator("#findings")).to_contain_text("others can read the home")
-        page.get_by_role("button", name="Mend").click()
-        expect(page.locator("main")).to_contain_text("mended")
-    assert house.home.stat().st_mode & 0o077 == 0
 
 
 def test_a_note_full_of_scripts_is_shown_as_text_on_every_page(visit, memory):

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from serve.process import ServerProcess, memory_mcp
+from serve.process import ServerProcess, connected
 from serve.web import Web, browser
 
 
@@ -17,15 +17,10 @@ def home(tmp_path):
 
 
 @pytest.fixture
-def connect(start, home):
+def connect(home):
     """Start `memory mcp` on the home, after its handshake as a client of this name."""
-
-    def connected(*arguments, name="test"):
-        server = start(command=memory_mcp(home, *arguments), user=home.parent)
-        server.hello = server.handshake(client=name)
-        return server
-
-    return connected
+    with ExitStack() as stack:
+        yield lambda *arguments, name="test": stack.enter_context(connected(home, *arguments, client=name))
 
 
 @pytest.fixture

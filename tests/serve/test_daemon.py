@@ -59,7 +59,7 @@ def test_a_second_one_says_who_holds_the_lock_and_after_kill_9_the_next_starts_a
                 assert client.call("memory_list") == []
 
 
-def test_one_round_does_the_jobs_in_order_and_exits(home):
+def test_one_round_does_the_jobs_in_order_says_so_in_its_log_and_exits(home, tmp_path):
     old = datetime(2020, 1, 1, tzinfo=UTC)
     with open_memory(home, face="cli") as memory:
         Upkeep(memory).put(
@@ -71,10 +71,9 @@ def test_one_round_does_the_jobs_in_order_and_exits(home):
             ],
             "import",
         )  # fmt: skip
-    with DaemonProcess(home, "--once") as daemon:
-        status, out, err = daemon.ended()
-    assert (status, out) == (0, "")
-    assert err.splitlines() == [
+    with DaemonProcess(home, "--once", "--log", str(tmp_path / "log")) as daemon:
+        assert daemon.ended() == (0, "", "")
+    assert (tmp_path / "log").read_text().splitlines() == [
         "[sync] processed 3 items", "[expire] processed 1 items", "[decay] processed 1 items",
         "[upgrade] processed 1 items", "[memory.md] processed 1 items",
     ][-4:]  # fmt: skip
@@ -82,17 +81,11 @@ def test_one_round_does_the_jobs_in_order_and_exits(home):
     assert not (home / "memory.sock").exists()
 
 
-def test_the_log_goes_to_a_file_when_one_is_named(home, tmp_path):
-    with DaemonProcess(home, "--once", "--log", str(tmp_path / "log")) as daemon:
-        assert daemon.ended() == (0, "", "")
-    assert (tmp_path / "log").read_text() == "[memory.md] processed 1 items\n"
-
-
 @pytest.mark.parametrize("interval", ["0s", "500ms", "soon", "-1s", ""])
-def test_an_interval_it_cannot_keep_is_refused(home, interval):
+def test_an_interval_it_cannot_keep_is_refused(terminal, interval):
+    ran = terminal("serve", f"--interval={interval}")
     hint = "At least 1s, e.g. 30s, 5m or 1h30m."
-    with DaemonProcess(home, f"--interval={interval}") as daemon:
-        assert daemon.ended() == (1, "", f"Error: invalid interval: {interval}\n{hint}\n")
+    assert (ran.status, ran.out, ran.err) == (1, "", f"Error: invalid interval: {interval}\n{hint}\n")
 
 
 @pytest.mark.promise("001-17.11")
@@ -159,15 +152,12 @@ def test_a_request_in_progress_is_answered_before_it_ends(home):
         assert memory.stats().projects["categories"] == len(answered)
 
 
-def test_unit_files_start_this_command_on_this_home(home, terminal):
+def test_unit_files_start_this_command_on_this_home_as_it_was_asked_for(home, terminal):
     systemd = terminal("--home", str(home), "serve", "--print-unit", "systemd").out
     assert f"--home {home} serve\n" in systemd
     launchd = terminal("--home", str(home), "serve", "--print-unit", "launchd").out
     assert f"<string>{home}</string>\n    <string>serve</string>" in launchd
     assert terminal("serve", "--print-unit", "cron").status == 2
-
-
-def test_a_unit_file_serves_as_it_was_asked_for(home, terminal):
     asked = ("--interval", "5m", "--tools", "agent,notes", "--log", "day.log")
     unit = terminal("--home", str(home), "--agent", "claude", "serve", *asked, "--print-unit", "systemd").out
     log = os.path.abspath("day.log")
@@ -175,10 +165,10 @@ def test_a_unit_file_serves_as_it_was_asked_for(home, terminal):
     assert terminal("serve", "--no-socket", "--print-unit", "systemd").out.count(" serve --no-socket\n") == 1
 
 
-def test_a_home_where_nothing_can_be_written_is_named(home):
-    (home / ".daemon.lock").mkdir(parents=True)
-    with DaemonProcess(home, "--once") as daemon:
-        assert daemon.ended() == (1, "", "Error: Could not write .daemon.lock: it is a folder. Nothing was changed.\n")
+def test_a_home_where_nothing_can_be_written_is_named(terminal):
+    (terminal.home / ".daemon.lock").mkdir(parents=True)
+    ran = terminal("serve", "--once")
+    assert (ran.status, ran.error) == (1, "Could not write .daemon.lock: it is a folder. Nothing was changed.")
 
 
 def test_a_fault_between_two_rounds_is_logged_and_the_daemon_goes_on(caplog):

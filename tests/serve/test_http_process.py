@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 import socket
+from contextlib import suppress
 
 import httpx2
 import pytest
@@ -89,19 +90,6 @@ def test_what_is_in_progress_at_the_signal_is_answered_and_kept(home):
         assert kept.stats().projects["notes"] >= done >= 5
 
 
-def test_the_official_client_connects_to_a_real_port(home):
-    secret = Access(home).add("laptop")[1]
-
-    async def conversation(base):
-        async with httpx2.AsyncClient(base_url=base) as client:
-            for mode in ("legacy", "2026-07-28"):
-                async with official(client, secret, mode=mode) as found:
-                    assert "read_note" in {each.name for each in (await found.list_tools()).tools}
-
-    with served(home) as daemon:
-        asyncio.run(conversation(address(daemon)))
-
-
 def test_a_port_that_is_taken_is_named(home):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -113,45 +101,21 @@ def test_a_port_that_is_taken_is_named(home):
     )
 
 
-def test_lines_that_are_no_http_and_headers_without_end_do_no_harm(home):
-    with served(home, "--no-token") as daemon:
-        base = address(daemon)
-        port = int(base.rpartition(":")[2])
-        for junk in (b"\x00\xff\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"POST /mcp HTTP/1.1\r\nA: " + b"x" * 200_000,
-                     b"POST /mcp HTTP/1.1\r\nHost: a\r\nHost: b\r\nContent-Length: -1\r\n\r\n"):  # fmt: skip
-            with socket.create_connection(("127.0.0.1", port), SECONDS) as wire:
-                wire.sendall(junk)
-                assert wire.recv(100).startswith((b"HTTP/1.1 4", b""))
-        assert httpx2.get(base + "/healthz").json() == {"status": "ok"}
-        status, _, log = daemon.stop()
-    assert status == 0
-    assert "Traceback" not in log
-
-
-@pytest.mark.promise("http-spaces")
-def test_the_daemon_keeps_spaces_tidy_too(home):
-    access = Access(home)
-    space = access.add_space("team")
-    with open_memory(space.home) as shared:
-        shared.write(Draft("we decided to deploy on fridays only", project="categories"))
-    with served(home) as daemon:
-        address(daemon)
-        while "[team: memory.md]" not in (line := daemon.process.stderr.readline()):
-            assert line
-        status, _, log = daemon.stop()
-    assert status == 0
-    assert "Traceback" not in log
-    assert (space.home / "memory.md").exists()
-
-
 CHUNKED = "Transfer-Encoding: chunked\r\nConnection: close\r\n\r\nno chunk"
 
 
 @pytest.mark.promise("http-refused")
-def test_what_is_no_http_and_callers_that_go_away_leave_no_traceback(home):
+def test_after_what_is_no_http_and_callers_that_go_away_the_official_client_connects(home):
     secret = Access(home).add("laptop")[1]
+
+    async def conversation(base):
+        async with httpx2.AsyncClient(base_url=base) as client:
+            for mode in ("legacy", "2026-07-28"):
+                async with official(client, secret, mode=mode) as found:
+                    assert "read_note" in {each.name for each in (await found.list_tools()).tools}
+
     mine = "Content-Type: application/json\r\nAccept: */*\r\nAuthorization: Bearer " + secret + "\r\n"
-    with served(home) as daemon:
+    with served(home, "--no-token") as daemon:
         port = int(address(daemon).rpartition(":")[2])
         for line, headers in (
             ("POST /mcp HTTP/1.1", f"Host: evil.example\r\n{CHUNKED}"),
@@ -159,35 +123,45 @@ def test_what_is_no_http_and_callers_that_go_away_leave_no_traceback(home):
             ("POST /mcp HTTP/1.1", f"Host: localhost\r\n{mine}{CHUNKED}"),
             ("POST /mcp HTTP/1.1", f"Host: localhost\r\n{mine}Content-Length: 90\r\n\r\n{{"),
             ("\0", "\xff\r\n\r\n"),
+            ("GET / HTTP/9.9", "\r\n"),
+            ("POST /mcp HTTP/1.1", "A: " + "x" * 200_000),
+            ("POST /mcp HTTP/1.1", "Host: a\r\nHost: b\r\nContent-Length: -1\r\n\r\n"),
         ):
             with socket.create_connection(("127.0.0.1", port)) as caller:
-                caller.sendall(f"{line}\r\n{headers}".encode("latin-1"))
-                caller.shutdown(socket.SHUT_WR)
                 caller.settimeout(SECONDS)
-                while caller.recv(4096):
-                    pass
-        assert (
-            httpx2.post(f"http://127.0.0.1:{port}/mcp", json=LIST, headers=ACCEPT | bearer(secret)).status_code == 200
-        )
+                with suppress(ConnectionError):  # the server has hung up on it
+                    caller.sendall(f"{line}\r\n{headers}".encode("latin-1"))
+                    caller.shutdown(socket.SHUT_WR)
+                    while caller.recv(4096):
+                        pass
+        asyncio.run(conversation(f"http://127.0.0.1:{port}"))
+        assert httpx2.post(f"http://127.0.0.1:{port}/mcp", json=LIST, headers=ACCEPT).status_code == 200
         status, _, log = daemon.stop()
     assert status == 0
     assert "Traceback" not in log
 
 
-def test_a_space_whose_folder_cannot_be_opened_is_reported_and_the_daemon_serves_on(home):
+@pytest.mark.promise("http-spaces")
+def test_the_daemon_keeps_spaces_tidy_too_and_reports_one_whose_folder_cannot_be_opened(home):
     access = Access(home)
-    space = access.add_space("team")
+    tidy, broken = access.add_space("tidy"), access.add_space("team")
+    with open_memory(tidy.home) as shared:
+        shared.write(Draft("we decided to deploy on fridays only", project="categories"))
     access.set_member("team", "ann", "member")
     secret, own = access.add("ann", member="ann")[1], access.add("own")[1]
-    space.home.rmdir()
-    space.home.write_text("no folder")
+    broken.home.rmdir()
+    broken.home.write_text("no folder")
     with served(home) as daemon:
         url = address(daemon)
         assert httpx2.post(url + "/s/team/mcp", json=LIST, headers=ACCEPT | bearer(secret)).status_code == 503
         assert httpx2.post(url + "/mcp", json=LIST, headers=ACCEPT | bearer(own)).status_code == 200
-        while "[spaces]" not in (line := daemon.process.stderr.readline()):
-            assert "Traceback" not in line
+        waited = {"[spaces]", "[tidy: memory.md]"}
+        while waited:
+            line = daemon.process.stderr.readline()
             assert line
+            assert "Traceback" not in line
+            waited -= {each for each in waited if each in line}
         status, _, log = daemon.stop()
     assert status == 0
     assert "Traceback" not in log
+    assert (tidy.home / "memory.md").exists()

@@ -62,19 +62,11 @@ def test_without_a_handshake_each_request_has_the_identity_it_brings(start):
     assert who == ["claude through mcp", "some-thing through mcp", "unknown through mcp", "claude through mcp"]
 
 
-@pytest.mark.parametrize(
-    ("client", "agent"), [("Claude-Code", "claude"), ("House Robot", "robot"), ("Some Thing", "some-thing")]
-)
-def test_with_a_handshake_the_clients_name_is_the_identity(start, client, agent):
-    server = start()
-    server.handshake(client=client)
+@pytest.mark.parametrize(("given", "agent"), [((), "robot"), (("--agent", "given"), "given")])
+def test_the_agent_is_the_one_given_at_the_start_else_of_the_name_in_the_handshake(start, given, agent):
+    server = start(*given)
+    server.handshake(client="House Robot")
     assert server.text("who") == f"{agent} through mcp"
-
-
-def test_an_agent_given_at_the_start_goes_before_the_clients_name(start):
-    server = start("--agent", "given")
-    server.handshake(client="claude-code")
-    assert server.text("who") == "given through mcp"
 
 
 def test_a_server_without_prompts_and_templates_offers_tools_alone(start):
@@ -150,6 +142,11 @@ def test_a_fault_of_ours_is_a_tool_error_without_its_cause(mini):
 def test_an_unknown_request_is_refused(mini, method):
     params = {"level": "info", "uri": "memory://a/b"}
     assert mini.ask(method, params)["error"]["code"] == METHOD_NOT_FOUND
+
+
+def test_a_prompt_gets_its_own_arguments_and_no_blank_ones(mini):
+    result = mini.ask("prompts/get", {"name": "greet", "arguments": {"name": "Ada", "tone": "  ", "c": "3"}})["result"]
+    assert result["messages"] == [{"role": "user", "content": {"type": "text", "text": "Greet Ada plainly."}}]
 
 
 @pytest.mark.parametrize(

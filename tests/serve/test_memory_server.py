@@ -7,18 +7,6 @@ from pathlib import Path
 import pytest
 
 
-def test_the_clients_name_decides_whose_notes_it_sees(connect, home):
-    memories = home / "memories"
-    memories.mkdir(parents=True)
-    (memories / "mine.md").write_text("---\nscope: agent:claude\n---\nmine\n")
-    view = {"command": "view", "path": "/memories/mine.md"}
-    for client, sees in (("claude-code", True), ("cursor-vscode", False)):
-        server = connect(name=client)
-        assert server.call("memory", view)["isError"] is not sees
-        assert server.close() == 0
-    assert connect("--agent", "claude", name="cursor-vscode").call("memory", view)["isError"] is False
-
-
 @pytest.mark.promise("trust-provenance")
 def test_a_note_says_which_client_and_tool_wrote_it(connect):
     server = connect(name="owner")  # what it calls itself makes it nobody else

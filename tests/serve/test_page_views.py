@@ -156,6 +156,8 @@ async def test_agents_and_health_tell_who_wrote_and_called_and_how_large_it_is_a
 @pytest.mark.promise("page-health")
 async def test_the_doctors_findings_are_shown_and_mended(web, page):
     web.memory.home.chmod(0o755)
-    assert "others can read the home" in await page.see("/page/doctor", **{"hx-request": "true"})
+    found = await page.see("/page/doctor", **{"hx-request": "true"})
+    assert "others can read the home" in found
+    assert re.search(r'action="/page/doctor".*Mend', found, re.DOTALL)
     assert "mended" in (await page.send("/page/doctor")).text
     assert "All is well" in await page.see("/page/doctor")

@@ -49,8 +49,8 @@ class Masks:
         for regex, mask in MASKS:
             text = regex.sub(mask, text)
         for found in ID.findall(text):
-            if found not in self.ids.values():
-                self.ids[mask_of(len(self.ids) + 1)] = found
+            if found not in self.ids.values():  # at most 15 of a session
+                self.ids[re.sub("x", f"{len(self.ids) + 1:x}", "xxxxxxxx-xxxx-4xxx-8xxx-xxxxxxxxxxxx")] = found
         for mask, found in self.ids.items():
             text = text.replace(found, mask).replace(found[:8], mask[:8])
         for folder, shown in self.folders.items():
@@ -61,11 +61,6 @@ class Masks:
         for mask, found in self.ids.items():
             command = command.replace(mask, found).replace(mask[:8], found[:8])
         return command
-
-
-def mask_of(number: int) -> str:
-    """What stands for the id that appears as the `number`th of a session, at most 15."""
-    return re.sub("x", f"{number:x}", "xxxxxxxx-xxxx-4xxx-8xxx-xxxxxxxxxxxx")
 
 
 def play(script: str, run: Any, masks: Masks) -> Iterator[str]:
@@ -79,17 +74,6 @@ def play(script: str, run: Any, masks: Masks) -> Iterator[str]:
             yield from masks.hide(run(masks.show(line[2:]))).splitlines()
 
 
-def shell(line: str, folder: Path, bin: Path) -> str:
-    environment = {**os.environ, "PATH": f"{bin}{os.pathsep}{os.environ['PATH']}"}
-    done = subprocess.run(line, shell=True, cwd=folder, env=environment, capture_output=True, timeout=60)
-    return ended(done.stdout.decode(), done.stderr.decode(), done.returncode)
-
-
-def ended(out: str, err: str, status: int) -> str:
-    text = out + err
-    return text + f"(exit {status})\n" if status else text
-
-
 @pytest.fixture
 def session(terminal: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Runs one line of a transcript in the session's home."""
@@ -101,13 +85,17 @@ def session(terminal: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     program = bin / "memory"
     program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m commonplace "$@"\n')
     program.chmod(0o755)
+    environment = {**os.environ, "PATH": f"{bin}{os.pathsep}{os.environ['PATH']}"}
 
     def run(line: str) -> str:
         words = shlex.split(line)
         if words[0] == "memory" and not SHELL.search(line):
             ran = terminal(*(os.path.expanduser(word) for word in words[1:]))
-            return ended(ran.out, ran.err, ran.status)
-        return shell(line, user, bin)
+            text, status = ran.out + ran.err, ran.status
+        else:
+            done = subprocess.run(line, shell=True, cwd=user, env=environment, capture_output=True, timeout=60)
+            text, status = (done.stdout + done.stderr).decode(), done.returncode
+        return text + f"(exit {status})\n" if status else text
 
     run.masks = Masks(folders={str(user): "~"})  # type: ignore[attr-defined]
     return run

@@ -13,7 +13,7 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
@@ -37,7 +37,7 @@ RATE, QUOTA = 600, 0
 """Calls a token may make in a minute, and in a day (0 = any number), unless it says otherwise."""
 ADMIN_TOOLS = frozenset({"create_memory_project", "delete_project"})
 """Tools that change what there is for others; a token needs the scope admin and no limit of projects."""
-_PROJECTS = {"memory": "memories", "bank": "banks", "kv": "kv", "agent": "categories"}
+PROJECT_OF = {"memory": "memories", "bank": "banks", "kv": "kv", "agent": "categories"}
 """The one project a toolset is about; the others take any."""
 CODE_LASTS, COOKIE_LASTS = timedelta(minutes=5), timedelta(days=7)
 """How long the code of `memory page` is good, and the cookie of a browser that showed it."""
@@ -92,11 +92,6 @@ def may_use(scope: str, is_limited: bool, tool: Tool) -> bool:
     if tool.name in ADMIN_TOOLS:
         return scope == "admin" and not is_limited
     return scope != "read" or tool.annotations.get("readOnlyHint") is True
-
-
-def has_notes_of(toolset: str, projects: Collection[str]) -> bool:
-    """Whether in a memory of these projects alone (none: of all) there is what the tools of a toolset are about."""
-    return not projects or _PROJECTS.get(toolset) in (None, *(each.lower() for each in projects))
 
 
 def least_scope(*scopes: str) -> str:
@@ -344,13 +339,15 @@ class ShortSecrets:
         """What is kept of a secret that lasts so long."""
         return more | {"until": stamp(self._access.clock() + lasts)}
 
-    def give(self, kind: str, secret: str, lasts: timedelta, most: int = 0, **more: Any) -> bool:
-        """Keep a secret, with `more` that is known of it. Returns False where there are `most` already."""
+    def give(self, kind: str, lasts: timedelta, most: int = 0, **more: Any) -> str:
+        """A new secret, with `more` that is known of it; an empty one where there are `most` already."""
+        secret, kept = new_secret("")
         with self.changing() as own:
             known = own.setdefault(kind, {})
-            if is_free := not most or len(known) < most:
-                known[digest(secret)] = self.row(lasts, **more)
-        return is_free
+            if most and len(known) >= most:
+                return ""
+            known[kept] = self.row(lasts, **more)
+        return secret
 
     def known(self, kind: str, secret: str) -> dict[str, Any] | None:
         """What is known of a secret that is not over."""
@@ -374,11 +371,11 @@ class PageVisitors:
 
     def new_code(self) -> str:
         """A code to open the page with. Raises StorageError."""
-        return self._new("codes", CODE_LASTS)
+        return self._secrets.give("codes", CODE_LASTS)
 
     def enter(self, code: str) -> str | None:
         """The secret of a new cookie for who shows a code, which is over then; None for one that is not good."""
-        return None if self._secrets.take("codes", code) is None else self._new("cookies", COOKIE_LASTS)
+        return None if self._secrets.take("codes", code) is None else self._secrets.give("cookies", COOKIE_LASTS)
 
     def knows(self, secret: str) -> bool:
         """Whether a cookie is good."""
@@ -387,11 +384,6 @@ class PageVisitors:
     def leave(self, secret: str) -> None:
         """End a cookie."""
         self._secrets.take("cookies", secret)
-
-    def _new(self, kind: str, lasts: timedelta) -> str:
-        secret, _ = new_secret("")
-        self._secrets.give(kind, secret, lasts)
-        return secret
 
 
 class Budgets:

@@ -28,6 +28,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
+from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.requests import Request
 from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
@@ -35,20 +36,19 @@ from starlette.types import Receive, Scope, Send
 from commonplace.clock import waits_until
 from commonplace.errors import CommonplaceError, ConfigError, StorageError
 from commonplace.faces.tool import Registry
-from commonplace.serve.auth import ROLES, Access, Budgets, Space, StoredToken, has_notes_of, least_scope, may_use
-from commonplace.serve.mcp import Handlers, ServerIdentity, agent_of, client_text, server_of
+from commonplace.serve.auth import PROJECT_OF, ROLES, Access, Budgets, Space, StoredToken, least_scope, may_use
+from commonplace.serve.mcp import Handlers, ServerIdentity, agent_of, client_text
 from commonplace.serve.middleware import (
     BODY_SECONDS,
     CALL,
+    HANDLERS,
     TOKEN,
-    HomeState,
     HostAndOrigin,
     Metrics,
     RequestLog,
     RequestRefused,
     health_routes,
     in_time,
-    unavailable,
 )
 from commonplace.serve.socket import LIMIT
 from commonplace.serve.turns import InternalError, Stopping
@@ -244,35 +244,32 @@ class HttpServer:
         self.metrics = Metrics()
         self.seen: dict[str, datetime] = {}
         """When each token, by its id, was last used here."""
-        self.app = self._application([*routes, *(pages(self) if pages else ())])
-        self.app.state.server, self.app.state.rounds, self.app.state.sessions = self, None, None
-
-    def _application(self, routes: Sequence[BaseRoute]) -> Starlette:
-        def state() -> HomeState:
-            memory = self.homes.memory(None)
-            connections = len(self._server.server_state.connections) if self._server is not None else 0
-            return HomeState(memory.lag(), memory.stats().total, connections)
-
-        security = self._place.security()
+        security = place.security()
         pattern = "|".join(re.escape(each).replace(r":\*", r":\d+") for each in security.allowed_origins)
         endpoint = CORSMiddleware(
-            self._answer, allow_origin_regex=pattern, allow_methods=["POST"], allow_headers=_HEADERS,
-            expose_headers=["www-authenticate", "mcp-session-id", "retry-after"],
+            ExceptionMiddleware(self._answer, HANDLERS), allow_origin_regex=pattern, allow_methods=["POST"],
+            allow_headers=_HEADERS, expose_headers=["www-authenticate", "mcp-session-id", "retry-after"],
         )  # fmt: skip
-        return Starlette(
+        self.app = Starlette(
             routes=[
                 Route("/mcp", endpoint, methods=["POST", "OPTIONS"]),
                 Route("/s/{space}/mcp", endpoint, methods=["POST", "OPTIONS"]),
-                *health_routes(self.metrics, self.stopping.is_set, state, self.admitted),
+                *health_routes(self.metrics, stopping, homes.memory(None), self.connections, self.admitted),
                 *routes,
+                *(pages(self) if pages else ()),
             ],
             middleware=[
                 Middleware(RequestLog, counts=self.metrics.requests),
                 Middleware(HostAndOrigin, settings=security),
             ],
-            exception_handlers={CommonplaceError: unavailable},
+            exception_handlers=HANDLERS,
             lifespan=self._lifespan,
         )
+        self.app.state.server, self.app.state.rounds, self.app.state.sessions = self, None, None
+
+    def connections(self) -> int:
+        """How many are open."""
+        return len(self._server.server_state.connections) if self._server is not None else 0
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
@@ -308,25 +305,34 @@ class HttpServer:
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The one address of MCP, of the home or of a space, as an ASGI application."""
         request = Request(scope)
-        try:
-            if request.method != "POST":
-                why = "Send requests with POST; there are no streams or sessions here."
-                raise RequestRefused(405, why, allow="POST")
-            call = scope[CALL] = self.admitted(request)
-            manager = await self._manager(call)
-        except RequestRefused as refused:
-            return await refused.response(scope, receive, send)
-        except CommonplaceError as error:
-            return await unavailable(request, error)(scope, receive, send)
+        if request.method != "POST":
+            why = "Send requests with POST; there are no streams or sessions here."
+            raise RequestRefused(405, why, allow="POST")
+        call = scope[CALL] = self.admitted(request)
+        manager = await self._manager(call)
         try:
             await manager.handle_request(scope, in_time(receive), send)
         except TimeoutError:
-            why = f"The request did not come within {BODY_SECONDS:.0f} s."
-            await RequestRefused(408, why).response(scope, receive, send)
+            raise RequestRefused(408, f"The request did not come within {BODY_SECONDS:.0f} s.") from None
 
     def admitted(self, request: Request) -> AdmittedRequest:
         """The call a request makes, if it is let in. Raises RequestRefused."""
-        token = request.scope[TOKEN] = self._token(request)
+        kind, _, secret = request.headers.get("authorization", "").partition(" ")
+        token = None
+        if kind or not self._place.is_open:
+            where = f' resource_metadata="{self._place.public}/.well-known/oauth-protected-resource'
+            challenge = "Bearer" + (f'{where}{quote(request.url.path)}"' if self._place.public else "")
+            if kind.lower() != "bearer" or not secret.strip():
+                why = "Send a token: Authorization: Bearer cpl_…. The owner makes one with memory token add."
+                raise RequestRefused(401, why, "invalid_request", www_authenticate=challenge)
+            token = self.access.find(secret.strip())
+            address = f"{self._place.public}{request.url.path}"
+            if token is None or (token.audience is not None and token.audience != address):
+                why = "This token is unknown, expired or revoked, or for another address."
+                challenge += ("," if self._place.public else "") + ' error="invalid_token"'
+                raise RequestRefused(401, why, "invalid_token", www_authenticate=challenge)
+        request.scope[TOKEN] = token
+
         name, member = request.path_params.get("space"), token.member if token else None
         space = None  # the home
         if name is not None or member is not None:  # what a caller is no member of does not exist
@@ -342,33 +348,11 @@ class HttpServer:
                 self.access.note_use(token)
         return AdmittedRequest(token, space, self)
 
-    def _token(self, request: Request) -> StoredToken | None:
-        kind, _, secret = request.headers.get("authorization", "").partition(" ")
-        path = quote(request.url.path)
-        where = f' resource_metadata="{self._place.public}/.well-known/oauth-protected-resource{path}"'
-        challenge = "Bearer" + (where if self._place.public else "")
-        if kind.lower() != "bearer" or not secret.strip():
-            if self._place.is_open and not kind:
-                return None
-            why = "Send a token: Authorization: Bearer cpl_…. The owner makes one with memory token add."
-            raise RequestRefused(401, why, "invalid_request", www_authenticate=challenge)
-        token = self.access.find(secret.strip())
-        address = f"{self._place.public}{request.url.path}"
-        if token is None or (token.audience is not None and token.audience != address):
-            why = "This token is unknown, expired or revoked, or for another address."
-            challenge += ("," if self._place.public else "") + ' error="invalid_token"'
-            raise RequestRefused(401, why, "invalid_token", www_authenticate=challenge)
-        return token
-
     async def run(self, call: AdmittedRequest, work: Callable[[Memory], T]) -> T:
         """The result of `work` with the caller's memory, on a thread. Raises CommonplaceError."""
-
-        def stoppable() -> T:
-            with waits_until(self.stopping):
-                return work(self.homes.memory(call.space, call.projects))
-
         if self.stopping.is_set():
             raise Stopping
+        stoppable = waits_until(self.stopping)(lambda: work(self.homes.memory(call.space, call.projects)))
         try:
             return await asyncio.get_running_loop().run_in_executor(self._threads, stoppable)
         except CommonplaceError:
@@ -379,7 +363,8 @@ class HttpServer:
 
     async def _manager(self, call: AdmittedRequest) -> StreamableHTTPSessionManager:
         """The SDK's server of the tools this caller may use."""
-        names = tuple(each for each in self._toolsets if has_notes_of(each, call.projects))
+        own = {each.lower() for each in call.projects}
+        names = tuple(each for each in self._toolsets if not own or PROJECT_OF.get(each) in (None, *own))
         key = (call.space.name if call.space else None, call.scope, bool(call.projects), names)
         async with self._turn:
             if key not in self._managers:
@@ -398,7 +383,7 @@ class HttpServer:
         self, registry: Registry, *, task_status: TaskStatus[StreamableHTTPSessionManager] = anyio.TASK_STATUS_IGNORED
     ) -> None:
         """Run the SDK's server of `registry` until the end."""
-        server = server_of(registry, _HttpHandlers(registry, None, self.identity), self.identity)
+        server = _HttpHandlers(registry, None, self.identity).server()
         manager = StreamableHTTPSessionManager(server, json_response=True, stateless=True, max_request_body_size=LIMIT)
         async with manager.run():
             task_status.started(manager)

@@ -14,7 +14,7 @@ import math
 import os
 import re
 import tomllib
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib.resources import files
@@ -54,8 +54,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Result = dict[str, Any]
-Handler = Callable[[Any, Any], Awaitable[Result]]
 
+_FINAL: Result = {"resultType": "complete"}
+"""The mark newer revisions demand on a result; older ones drop it."""
 _ASKED_WRONG = ("invalid", "timeframe", "outside", "not_found", "project_not_found", "ambiguous")
 _ORIGINAL_ARGUMENTS = "commonplace/arguments"
 _UNNAMED = "unknown"
@@ -94,21 +95,17 @@ def agent_of(client: str, more: Mapping[str, str] | None = None) -> str:
     is a filter and no boundary (docs/trust.md): only an agent the owner gave is.
     """
     name = client.strip().lower()
-    plain = _agent_name(name)
+    plain = _NOT_IN_AGENTS.sub("-", name).lstrip("-._")
     own = {key.lower(): agent for key, agent in (more or {}).items()}
     asked = ((own, name), (own, plain), (own, _ANY), (_known_clients(), name), (_known_clients(), plain))
-    found = (_agent_name(table[key].lower()) for table, key in asked if key in table)
-    agent = next(found, plain) or _UNNAMED
+    found = next((table[key].lower() for table, key in asked if key in table), plain)
+    agent = _NOT_IN_AGENTS.sub("-", found).lstrip("-._") or _UNNAMED
     return f"{agent}-client" if agent in TAKEN_AGENTS else agent
 
 
 def client_text(client: Any, transport: str) -> str:
     """What is noted of the client that wrote something: as it calls itself, with its version, else the transport."""
     return " ".join(f"{client.name} {client.version}".split())[:_CLIENT_NAME] if client else transport
-
-
-def _agent_name(text: str) -> str:
-    return _NOT_IN_AGENTS.sub("-", text).lstrip("-._")
 
 
 @cache
@@ -159,7 +156,8 @@ class ClientConnection(ObjectSendStream[SessionMessage]):
         self._ended = True
         if self.at_end is not None:
             self.at_end()
-        self._close_when_answered()
+        if self.unanswered == 0:
+            self._inbox.close()
 
     async def send(self, item: SessionMessage, /) -> None:
         """The SDK's message to the client."""
@@ -173,9 +171,6 @@ class ClientConnection(ObjectSendStream[SessionMessage]):
     async def _settle(self) -> None:
         self.unanswered -= 1
         self._answered()
-        self._close_when_answered()
-
-    def _close_when_answered(self) -> None:
         if self._ended and self.unanswered == 0:
             self._inbox.close()
 
@@ -235,40 +230,19 @@ async def converse(
     """Serve `registry` to the client of `connection` until that has ended and everything is answered."""
     handlers = Handlers(registry, turns, identity)
     connection.at_end = handlers.listen.close  # ends every stream with its answer
-    server = server_of(registry, handlers, identity)
+    server = handlers.server()
     requests = None
     while requests is not connection.requests:
         requests = connection.requests
         await server.run(requests, connection, server.create_initialization_options())
 
 
-def server_of(registry: Registry, handlers: Handlers, identity: ServerIdentity) -> Server[Any]:
-    """The SDK's server of `registry`, whose requests `handlers` answer."""
-    server: Server[Any] = Server(
-        identity.name,
-        version=identity.version,
-        instructions=registry.instructions or None,
-        cache_hints={method: CacheHint() for method in CACHEABLE_METHODS},  # type: ignore[misc]  # its keys are Literals
-        **handlers.by_request(),
-    )
-    # The SDK's own middleware would tell a tracer what is called; here nobody but the owner is told.
-    server.middleware[:] = [_keep_arguments] if identity.met is None else [_keep_arguments, handlers.meet]
-    return server
-
-
-async def _keep_arguments(ctx: Any, call_next: Callable[[Any], Any]) -> Any:
-    """Put arguments that are no object aside: the SDK would refuse them, but the tool is to answer."""
-    if ctx.method == "tools/call" and not isinstance((ctx.params or {}).get("arguments"), dict | None):
-        ctx = replace(ctx, params={**ctx.params, "arguments": {}, _ORIGINAL_ARGUMENTS: ctx.params["arguments"]})
-    return await call_next(ctx)
-
-
-def _listing(key: str, names: Mapping[str, str], things: Iterable[Any]) -> Handler:
+def _listing(key: str, names: Mapping[str, str], things: Iterable[Any]) -> Callable[..., Any]:
     """The handler that lists `things` under `key`, of each what it has of `names`."""
 
     async def listed(ctx: Any, params: Any) -> Result:
         rows = ({shown: getattr(each, name) for shown, name in names.items()} for each in things)
-        return {key: [{name: value for name, value in row.items() if value not in (None, {})} for row in rows]}
+        return _FINAL | {key: [{name: value for name, value in row.items() if value not in (None, {})} for row in rows]}
 
     return listed
 
@@ -283,18 +257,6 @@ class NoResource(CommonplaceError):
         super().__init__(f'No resource "{uri}". Resources have the form {shapes}.')
 
 
-def prompt_result(memory: Memory, prompt: Prompt, given: Mapping[str, str]) -> Result:
-    """A rendered prompt as the answer to `prompts/get`. Raises InvalidInput for a missing argument. Arguments the
-    prompt does not have are ignored; a blank one is one not given, as forms send it."""
-    names = {name for name, _, _ in prompt.arguments}
-    arguments = {name: value for name, value in given.items() if name in names and value.strip()}
-    for name, _, required in prompt.arguments:
-        if required and name not in arguments:
-            raise InvalidInput(f"Argument `{name}` is required for the prompt {prompt.name}.")
-    message = {"role": "user", "content": {"type": "text", "text": prompt.render(memory, arguments)}}
-    return {"description": prompt.description, "messages": [message]}
-
-
 def resource_result(
     memory: Memory, templates: Sequence[Template], uri: str, resources: Mapping[str, Resource] = {}
 ) -> Result:
@@ -303,32 +265,19 @@ def resource_result(
     found: Resource | Template | None = resources.get(uri)
     text = "" if found is None else resources[uri].read(memory)
     for template in () if found else templates:
-        if (variables := _variables(template.uri, uri)) is not None:
+        # RFC 6570: `{name}` is one segment, `{+name}` the rest. `?` and `#` belong to the last variable: people write
+        # the names of their notes unencoded.
+        pattern, end = "", 0
+        for each in _VARIABLE.finditer(template.uri):
+            pattern += re.escape(template.uri[end : each.start()]) + f"(?P<{each[2]}>{'.+' if each[1] else '[^/]+'})"
+            end = each.end()
+        if match := re.fullmatch(pattern + re.escape(template.uri[end:]), uri, re.DOTALL):
+            variables = {name: unquote(value) for name, value in match.groupdict().items()}
             found, text = template, template.read(memory, variables)
             break
     if found is None:
         raise NoResource(uri, templates, resources)
-    return {"contents": [{"uri": uri, "mimeType": found.mime, "text": text}]}
-
-
-def _variables(template: str, uri: str) -> dict[str, str] | None:
-    """The variables of RFC 6570 `{name}` (one segment) and `{+name}` (the rest) in `uri`; None: no match. `?` and `#`
-    belong to the last variable: people write the names of their notes unencoded."""
-    pattern, end = "", 0
-    for match in _VARIABLE.finditer(template):
-        pattern += re.escape(template[end : match.start()]) + f"(?P<{match[2]}>{'.+' if match[1] else '[^/]+'})"
-        end = match.end()
-    found = re.fullmatch(pattern + re.escape(template[end:]), uri, re.DOTALL)
-    return {name: unquote(value) for name, value in found.groupdict().items()} if found else None
-
-
-def _completed(handler: Handler) -> Handler:
-    """`handler`, its results marked as final: newer revisions demand the mark, older ones drop it."""
-
-    async def marked(ctx: Any, params: Any) -> Result:
-        return {"resultType": "complete", **await handler(ctx, params)}
-
-    return marked
+    return _FINAL | {"contents": [{"uri": uri, "mimeType": found.mime, "text": text}]}
 
 
 class Handlers:
@@ -345,9 +294,9 @@ class Handlers:
         self._bus = InMemorySubscriptionBus()
         self.listen = ListenHandler(self._bus)
 
-    def by_request(self) -> dict[str, Any]:
-        """Handlers for what the registry has, under the names of the SDK's parameters. Without prompts or resources
-        their requests stay unknown, and so out of the capabilities."""
+    def server(self) -> Server[Any]:
+        """The SDK's server of what the registry has. Without prompts or resources their requests stay unknown, and so
+        out of the capabilities."""
         registry, prompts = self._registry, self._registry.prompts
         handlers: dict[str, Any] = {"on_call_tool": self.call}
         handlers["on_list_tools"] = _listing("tools", _TOOL, registry.tools.values())
@@ -359,19 +308,29 @@ class Handlers:
             handlers["on_list_resource_templates"] = _listing("resourceTemplates", _TEMPLATE, registry.templates)
         if prompts or registry.templates:
             handlers["on_completion"] = self.complete
-        handlers = {name: _completed(handler) for name, handler in handlers.items()}
         if registry.resources and self._turns is not None:  # else nobody has a connection to be told on
             handlers |= {"on_subscribe_resource": self.subscribe, "on_unsubscribe_resource": self.unsubscribe}
             handlers["on_subscriptions_listen"] = self.listen_to
-        return handlers
+        server: Server[Any] = Server(
+            self._identity.name,
+            version=self._identity.version,
+            instructions=registry.instructions or None,
+            cache_hints={method: CacheHint() for method in CACHEABLE_METHODS},  # type: ignore[misc]  # its keys are Literals
+            **handlers,
+        )
+        # The SDK's own middleware would tell a tracer what is called; here nobody but the owner is told.
+        server.middleware[:] = [self._around]
+        return server
 
-    async def meet(self, ctx: Any, call_next: Callable[[Any], Any]) -> Any:
-        """Tell the server whose request this is, as middleware of the SDK."""
+    async def _around(self, ctx: Any, call_next: Callable[[Any], Any]) -> Any:
+        if ctx.method == "tools/call" and not isinstance((ctx.params or {}).get("arguments"), dict | None):
+            # the SDK would refuse arguments that are no object, but the tool is to answer
+            ctx = replace(ctx, params={**ctx.params, "arguments": {}, _ORIGINAL_ARGUMENTS: ctx.params["arguments"]})
         try:
             return await call_next(ctx)
         finally:
-            assert self._identity.met is not None
-            self._identity.met(*self._caller(ctx))
+            if self._identity.met is not None:
+                self._identity.met(*self._caller(ctx))
 
     def _caller(self, ctx: Any) -> tuple[str, str]:
         """The agent who calls and what its client calls itself."""
@@ -390,7 +349,7 @@ class Handlers:
         except CommonplaceError as error:
             reply = self._registry.refusal(params.name, error)
         texts = [reply.text, reply.hint] if reply.hint else [reply.text]
-        result: Result = {"content": [{"type": "text", "text": each} for each in texts], "isError": reply.is_error}
+        result = _FINAL | {"content": [{"type": "text", "text": each} for each in texts], "isError": reply.is_error}
         more = {"structuredContent": reply.data, "_meta": reply.meta or None}
         return result | {key: value for key, value in more.items() if value is not None}
 
@@ -399,12 +358,22 @@ class Handlers:
         rows = [{"name": each.name, "description": each.description,
                  "arguments": [dict(zip(keys, one, strict=True)) for one in each.arguments]}
                 for each in self._registry.prompts.values()]  # fmt: skip
-        return {"prompts": rows}
+        return _FINAL | {"prompts": rows}
 
     async def prompt(self, ctx: Any, params: Any) -> Result:
-        return await self._answer(
-            ctx, lambda memory: prompt_result(memory, self._prompt(params.name), params.arguments or {})
-        )
+        """A rendered prompt. Arguments it does not have are ignored; a blank one is one not given, as forms send it."""
+
+        def render(memory: Memory) -> Result:
+            prompt = self._prompt(params.name)
+            names, given = {name for name, _, _ in prompt.arguments}, params.arguments or {}
+            arguments = {name: value for name, value in given.items() if name in names and value.strip()}
+            for name, _, required in prompt.arguments:
+                if required and name not in arguments:
+                    raise InvalidInput(f"Argument `{name}` is required for the prompt {prompt.name}.")
+            message = {"role": "user", "content": {"type": "text", "text": prompt.render(memory, arguments)}}
+            return _FINAL | {"description": prompt.description, "messages": [message]}
+
+        return await self._answer(ctx, render)
 
     def _prompt(self, name: str) -> Prompt:
         prompts = self._registry.prompts
@@ -432,7 +401,8 @@ class Handlers:
                 raise InvalidInput(f"{uri} has no variable `{variable}`. Its variables: {', '.join(names)}.")
             elif template.complete is not None:
                 values = template.complete(memory, variable, params.argument.value, others)
-            return {"completion": {"values": values[:VALUES], "total": len(values), "hasMore": len(values) > VALUES}}
+            found = {"values": values[:VALUES], "total": len(values), "hasMore": len(values) > VALUES}
+            return _FINAL | {"completion": found}
 
         return await self._answer(ctx, complete)
 

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 import time
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import anyio
@@ -28,6 +29,9 @@ from commonplace import __version__
 from commonplace.clock import waited, waits_at_most
 from commonplace.errors import CommonplaceError
 from commonplace.serve.auth import StoredToken
+
+if TYPE_CHECKING:
+    from commonplace.engine import Memory
 
 _log = logging.getLogger("commonplace.http")
 
@@ -55,10 +59,15 @@ class RequestRefused(Exception):
         self.response = JSONResponse(body, status, {key.replace("_", "-"): value for key, value in headers.items()})
 
 
-def unavailable(request: Request, error: Exception) -> Response:
-    """The answer where the home is in no state to answer anybody, which the log explains."""
+def _answered(request: Request, error: Exception) -> Response:
+    if isinstance(error, RequestRefused):
+        return error.response
     _log.error("%s", error)
     return RequestRefused(503, "The memory cannot be opened; its log says why.").response
+
+
+HANDLERS = {RequestRefused: _answered, CommonplaceError: _answered}
+"""What Starlette answers to a request that is refused, or where the home is in no state to answer anybody."""
 
 
 def in_time(receive: Receive) -> Receive:
@@ -179,61 +188,52 @@ def _family(name: str, kind: str, what: str, rows: Sequence[tuple[str, float]]) 
     return "".join(f"{line}\n" for line in lines)
 
 
-class HomeState(NamedTuple):
-    """How the server is: acknowledged changes it does not show yet (None: the database cannot be asked), `notes` of the
-    home, open `connections`."""
-
-    lag: int | None
-    notes: int
-    connections: int
-
-
 def health_routes(
-    metrics: Metrics, is_stopping: Callable[[], bool], ask: Callable[[], HomeState], admitted: Callable[[Request], Any]
-) -> list[BaseRoute]:
+    metrics: Metrics, stopping: threading.Event, memory: Memory, connections: Callable[[], int],
+    admitted: Callable[[Request], Any],
+) -> list[BaseRoute]:  # fmt: skip
     """The routes that say how the server is: `/healthz` and `/readyz` for anybody, `/metrics` for the owner's tokens.
-    `ask` tells the state, on a thread; `admitted` is as of HttpServer. Who is limited to projects may not know the
-    numbers of the whole home."""
+    `memory` is the home's, `admitted` is as of HttpServer. Who is limited to projects may not know the numbers of the
+    whole home."""
     turn, asked = asyncio.Lock(), float("-inf")
-    known: HomeState | None = None
+    known: tuple[int | None, int] | None = None
 
-    def bounded() -> HomeState:
-        with waits_at_most(_PATIENCE):
-            return ask()
+    @waits_at_most(_PATIENCE)
+    def ask() -> tuple[int | None, int]:
+        return memory.lag(), memory.stats().total
 
-    async def state() -> HomeState | None:
-        """The state; None when it could not be told in time."""
+    async def state() -> tuple[int | None, int] | None:
+        """Acknowledged changes that are not shown yet (None: the database cannot be asked), and the notes of the home;
+        None when they could not be told in time."""
         nonlocal asked, known
         async with turn:
             if time.monotonic() - asked >= _LOOK_AFTER:
                 known = None
                 with suppress(CommonplaceError, TimeoutError):
-                    known = await asyncio.wait_for(asyncio.to_thread(bounded), _PATIENCE)
+                    known = await asyncio.wait_for(asyncio.to_thread(ask), _PATIENCE)
                 asked = time.monotonic()
             return known
 
     async def alive(request: Request) -> Response:
-        return JSONResponse({"status": "stopping"}, 503) if is_stopping() else JSONResponse({"status": "ok"})
+        stops = stopping.is_set()
+        return JSONResponse({"status": "stopping" if stops else "ok"}, 503 if stops else 200)
 
     async def ready(request: Request) -> Response:
         """Whether a call would see all that was acknowledged before it."""
         now = await state()
-        status = "unavailable" if now is None else "behind" if now.lag else "ready"
-        status = "stopping" if is_stopping() else status
-        return JSONResponse({"status": status, "lag": now and now.lag}, 200 if status == "ready" else 503)
+        status = "unavailable" if now is None else "behind" if now[0] else "ready"
+        status = "stopping" if stopping.is_set() else status
+        return JSONResponse({"status": status, "lag": now and now[0]}, 200 if status == "ready" else 503)
 
     async def numbers(request: Request) -> Response:
-        try:
-            if admitted(request).projects:
-                raise RequestRefused(404, "There is nothing here for this token.")
-        except RequestRefused as refused:
-            return refused.response
+        if admitted(request).projects:
+            raise RequestRefused(404, "There is nothing here for this token.")
         now = await state()
         gauges: dict[str, tuple[str, float | None]] = {
             "ready": ("Whether the memory can be read.", int(now is not None)),
-            "index_lag_changes": ("Acknowledged changes that are not shown here yet.", now and now.lag),
-            "notes": ("Notes of the home.", now and now.notes),
-            "connections": ("Open connections.", now and now.connections),
+            "index_lag_changes": ("Acknowledged changes that are not shown here yet.", now and now[0]),
+            "notes": ("Notes of the home.", now and now[1]),
+            "connections": ("Open connections.", now and connections()),
         }
         return PlainTextResponse(metrics.text(gauges), media_type="text/plain; version=0.0.4; charset=utf-8")
 

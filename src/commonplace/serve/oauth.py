@@ -12,7 +12,6 @@ import logging
 import secrets
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import timedelta
 from html import escape
 from importlib.resources import files
@@ -41,7 +40,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from commonplace.clock import parse_stamp, stamp
 from commonplace.serve import client_documents
-from commonplace.serve.auth import SCOPES, Access, Budgets, ShortSecrets, StoredToken, digest, least_scope, new_secret
+from commonplace.serve.auth import SCOPES, Access, Budgets, ShortSecrets, digest, least_scope, new_secret
 from commonplace.serve.client_documents import Documents, NoDocument
 
 ACCESS_LASTS, REFRESH_LASTS = timedelta(hours=1), timedelta(days=90)
@@ -78,16 +77,6 @@ def may_redirect(address: str) -> bool:
     if parts.scheme == "http":
         return (parts.hostname or "") in _LOOPBACK
     return parts.scheme not in _NEVER and (parts.scheme != "https" or bool(parts.hostname))
-
-
-@dataclass
-class _Asked:
-    """A request that waits for somebody to allow it."""
-
-    client: OAuthClientInformationFull
-    params: AuthorizationParams
-    scope: str
-    resource: str
 
 
 class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, AccessToken]):
@@ -144,47 +133,12 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
         if resource is None:
             raise AuthorizeError("invalid_target", f"the resource must be {self.public}/mcp")
         scope = max((each for each in params.scopes or ("write",) if each in SCOPES), key=SCOPES.index, default="read")
-        key = secrets.token_urlsafe(24)
         row = {"client": client.model_dump(mode="json"), "params": params.model_dump(mode="json"), "scope": scope,
                "resource": resource, "tries": 0}  # fmt: skip
-        if not await asyncio.to_thread(lambda: self._codes.give("asked", key, REQUEST_LASTS, _WAITING, **row)):
+        key = await asyncio.to_thread(lambda: self._codes.give("asked", REQUEST_LASTS, _WAITING, **row))
+        if not key:
             raise AuthorizeError("temporarily_unavailable", "too many requests wait; try again in ten minutes")
         return f"{self.public}/consent?request={key}"
-
-    def asked(self, key: str) -> _Asked | None:
-        """The request that waits under this key."""
-        if (row := self._codes.known("asked", key)) is None:
-            return None
-        client, params = _Client.model_validate(row["client"]), AuthorizationParams.model_validate(row["params"])
-        return _Asked(client, params, row["scope"], row["resource"])
-
-    def answered(self, key: str) -> bool:
-        """Let a request wait no more. Returns whether it did."""
-        return self._codes.take("asked", key) is not None
-
-    def tried(self, key: str) -> None:
-        """Count a wrong answer to a request; after some it waits no more."""
-        with self._codes.changing() as own:
-            if (row := own["asked"].get(digest(key))) is not None:
-                row["tries"] += 1
-                if row["tries"] >= _TRIES:
-                    del own["asked"][digest(key)]
-
-    def allow(self, key: str, asked: _Asked, token: StoredToken) -> str | None:
-        """The address to send the browser to once the owner of `token` allowed the request; None when it was answered
-        already."""
-        if not self.answered(key):
-            return None
-        params, code = asked.params, secrets.token_urlsafe(32)
-        scope = least_scope(asked.scope, token.scope)
-        made = AuthorizationCode(
-            code=code, scopes=[scope], expires_at=time.time() + CODE_LASTS.total_seconds(),
-            client_id=asked.client.client_id, code_challenge=params.code_challenge, redirect_uri=params.redirect_uri,
-            redirect_uri_provided_explicitly=params.redirect_uri_provided_explicitly, resource=asked.resource,
-        )  # fmt: skip
-        row = made.model_dump(mode="json", exclude={"code"})
-        self._codes.give("given", code, CODE_LASTS, code=row, token=token.id)
-        return construct_redirect_uri(str(params.redirect_uri), code=code, state=params.state, iss=self.public)
 
     async def load_authorization_code(
         self, client: OAuthClientInformationFull, authorization_code: str
@@ -279,21 +233,13 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
         if row := self._grant(digest(token.token), "access", "refresh"):
             self._end(row["id"])
 
-    def signs(self, secret: str, resource: str) -> StoredToken | None:
-        """The token of somebody who may let others in at `resource`: the owner's, or a member's of that space."""
-        token = self._access.find(secret)
-        if token is None or token.audience is not None:
-            return None
-        space = resource.removeprefix(self.public).split("/")[2] if "/s/" in resource else None
-        members = self._access.spaces()[space].members if space in self._access.spaces() else {}
-        return token if (token.member in members if space else token.member is None) else None
-
 
 class _Consent:
-    """The page on which somebody with a token lets a client in."""
+    """The page on which somebody with a token, the owner or a member of a space, lets a client in."""
 
-    def __init__(self, grants: Grants):
-        self._grants = grants
+    def __init__(self, access: Access, public: str):
+        self._access, self._public = access, public
+        self._codes = ShortSecrets(access, "oauth")
         self._page = files("commonplace.serve").joinpath("consent.html").read_text("utf-8")
 
     async def answer(self, request: Request) -> Response:
@@ -301,35 +247,44 @@ class _Consent:
             return self._shown(request.query_params.get("request", ""), "")
         form = await request.form(max_files=0, max_fields=10)
         key, secret = str(form.get("request", "")), str(form.get("token", "")).strip()
-        grants = self._grants
-        asked = grants.asked(key)
-        if asked is None:
+        if (asked := self._codes.known("asked", key)) is None:
             return self._shown(key, "")
-        if form.get("answer") != "allow":
-            grants.answered(key)
-            back = construct_redirect_uri(
-                str(asked.params.redirect_uri), error="access_denied", state=asked.params.state, iss=grants.public
-            )
-            return RedirectResponse(back, 302, {"Cache-Control": "no-store"})
-        token = grants.signs(secret, asked.resource)
-        if token is None:
-            grants.tried(key)
-            return self._shown(key, "This is no valid token for this memory.", 403)
-        to = grants.allow(key, asked, token)
-        return RedirectResponse(to, 302, {"Cache-Control": "no-store"}) if to else self._shown(key, "")
+        params, answer = asked["params"], {"error": "access_denied"}
+        if form.get("answer") == "allow":
+            token, where = self._access.find(secret), asked["resource"].removeprefix(self._public).split("/")
+            space = self._access.spaces().get(where[2]) if where[1] == "s" else None
+            signers = [None] if where[1] != "s" else space.members if space else ()
+            if token is None or token.audience is not None or token.member not in signers:
+                with self._codes.changing() as own:
+                    if (row := own["asked"].get(digest(key))) is not None:
+                        row["tries"] += 1
+                        if row["tries"] >= _TRIES:  # it waits no more
+                            del own["asked"][digest(key)]
+                return self._shown(key, "This is no valid token for this memory.", 403)
+            if self._codes.take("asked", key) is None:  # it was answered meanwhile
+                return self._shown(key, "")
+            more = {
+                "code": "", "scopes": [least_scope(asked["scope"], token.scope)], "resource": asked["resource"],
+                "expires_at": time.time() + CODE_LASTS.total_seconds(), "client_id": asked["client"]["client_id"],
+            }  # fmt: skip
+            code = AuthorizationCode.model_validate(params | more).model_dump(mode="json", exclude={"code"})
+            answer = {"code": self._codes.give("given", CODE_LASTS, code=code, token=token.id)}
+        else:
+            self._codes.take("asked", key)
+        to = construct_redirect_uri(params["redirect_uri"], **answer, state=params["state"], iss=self._public)
+        return RedirectResponse(to, 302, {"Cache-Control": "no-store"})
 
     def _shown(self, key: str, problem: str, status: int = 200) -> Response:
-        asked = self._grants.asked(key)
-        if asked is None:
+        if (asked := self._codes.known("asked", key)) is None:
             return HTMLResponse("<!doctype html><p>This request is over. Begin again in the program.</p>", 400)
-        where = asked.resource.removeprefix(self._grants.public).split("/")
-        target = urlsplit(str(asked.params.redirect_uri))
+        where, id = asked["resource"].removeprefix(self._public).split("/"), asked["client"]["client_id"]
+        target = urlsplit(asked["params"]["redirect_uri"])
         place = target.netloc or f"{target.scheme}:"
         values = {
-            "client": asked.client.client_name or asked.client.client_id,
-            "scope": _WORDS[asked.scope],
+            "client": asked["client"]["client_name"] or id,
+            "scope": _WORDS[asked["scope"]],
             "where": f"the space {where[2]}" if where[1] == "s" else "your memory",
-            "target": f"{place} ({asked.client.client_id})" if asked.client.client_id.startswith("https:") else place,
+            "target": f"{place} ({id})" if id.startswith("https:") else place,
             "request": key,
         }
         page = self._page.replace("{problem}", f"<p role='alert'>{escape(problem)}</p>" if problem else "")
@@ -385,9 +340,6 @@ def oauth_routes(
     }  # fmt: skip
     free = {"Access-Control-Allow-Origin": "*", "Cache-Control": "public, max-age=3600"}
 
-    async def server(request: Request) -> Response:
-        return JSONResponse(told, headers=free)
-
     async def resource(request: Request) -> Response:
         found = grants.resource(public + request.path_params.get("path", ""))
         if found is None:
@@ -396,10 +348,10 @@ def oauth_routes(
                "bearer_methods_supported": ["header"], "resource_name": "commonplace"}  # fmt: skip
         return JSONResponse(row, headers=free)
 
-    consent, budgets = _Consent(grants), Budgets(access.clock)
+    consent, budgets = _Consent(access, public), Budgets(access.clock)
     known = "/.well-known/oauth-protected-resource"
     routes: list[BaseRoute] = [
-        Route("/.well-known/oauth-authorization-server", server, methods=["GET"]),
+        Route("/.well-known/oauth-authorization-server", JSONResponse(told, headers=free), methods=["GET"]),
         Route(known, resource, methods=["GET"]),
         Route(known + "{path:path}", resource, methods=["GET"]),
         Route("/consent", consent.answer, methods=["GET", "POST"]),

@@ -197,30 +197,33 @@ class Pump:
                     for each in (_signal.SIGINT, _signal.SIGTERM):  # the next one does what it does to any process
                         _signal.signal(each, _signal.SIG_DFL)
             if 1 in writable:
-                self._write()
+                try:
+                    del self._output[: posix.write(1, self._output[:_AT_ONCE])]
+                except BlockingIOError:
+                    pass
+                except OSError:  # the client is gone: running calls finish, their replies are dropped
+                    self._output.clear()
+                    self._end()
             if self._daemon in writable:
                 self._send()
             if self._daemon is not None and self._daemon in readable:
                 self._receive()
             if 0 in readable:
-                self._read()
+                try:
+                    block = posix.read(0, BLOCK)
+                except BlockingIOError:
+                    continue
+                except OSError:  # the terminal or socket behind it is gone: the same as its end
+                    block = b""
+                if block:
+                    self._from_client(block)
+                else:
+                    self._end()
         return 130 if self._stopped == _signal.SIGINT else 0
 
     def _queue(self, line: bytes) -> None:
         self._unsent.append(line)
         self._size += len(line)
-
-    def _read(self) -> None:
-        try:
-            block = posix.read(0, BLOCK)
-        except BlockingIOError:
-            return
-        except OSError:  # the terminal or socket behind it is gone: the same as its end
-            block = b""
-        if block:
-            self._from_client(block)
-        else:
-            self._end()
 
     def _end(self) -> None:
         if not self._at_end:
@@ -232,27 +235,24 @@ class Pump:
 
     def _from_client(self, block: bytes) -> None:
         for line in self._asked.feed(block):
-            self._note(line)
+            # Remember what a new server must be told of it, and that it waits for an answer.
+            message = message_in(line)
+            method, given, id = message.get("method"), message.get("params"), message.get("id")
+            params = given if isinstance(given, dict) else {}
+            if method in ("initialize", "notifications/initialized"):
+                self._opening[method] = line
+            elif method == "resources/subscribe":
+                self._opening[f"watch {params.get('uri')}"] = line
+            elif method == "resources/unsubscribe":
+                self._opening.pop(f"watch {params.get('uri')}", None)
+            elif method == "notifications/cancelled" and type(params.get("requestId")) in (int, str):
+                self._begun.pop(params["requestId"], None)
+            if isinstance(method, str) and type(id) in (int, str):
+                self._begun[id] = method
             self._queue(line)
         if len(self._asked.rest) > LIMIT and not self._is_too_long:
             self._is_too_long = True
             self._queue(END)
-
-    def _note(self, line: bytes) -> None:
-        """Remember what a new server must be told of a line, and that it waits for an answer."""
-        message = message_in(line)
-        method, given, id = message.get("method"), message.get("params"), message.get("id")
-        params = given if isinstance(given, dict) else {}
-        if method in ("initialize", "notifications/initialized"):
-            self._opening[method] = line
-        elif method == "resources/subscribe":
-            self._opening[f"watch {params.get('uri')}"] = line
-        elif method == "resources/unsubscribe":
-            self._opening.pop(f"watch {params.get('uri')}", None)
-        elif method == "notifications/cancelled" and type(params.get("requestId")) in (int, str):
-            self._begun.pop(params["requestId"], None)
-        if isinstance(method, str) and type(id) in (int, str):
-            self._begun[id] = method
 
     def _send(self) -> None:
         assert self._daemon is not None
@@ -276,8 +276,20 @@ class Pump:
             return
         except OSError:
             block = b""
-        if not block:
-            return self._lose()
+        if not block:  # it has ended the session, or itself: answer what it began with an error
+            posix.close(self._daemon)
+            self._daemon = None
+            self._unsent = [line for line in self._unsent if line not in (END, STOP)]
+            opening = {id_in(line) for line in self._opening.values()} - {None}
+            is_watching = len(self._opening) > 2  # besides both lines of the handshake
+            self._is_awaited = is_watching or bool(opening & self._begun.keys())
+            sent_again = opening | {id_in(line) for line in self._unsent}
+            for id, method in self._begun.items():
+                if id not in sent_again:
+                    shown = _json.encode_basestring_ascii(id) if isinstance(id, str) else str(id)
+                    text = _json.encode_basestring_ascii(_UNKNOWN if method == "tools/call" else _AGAIN)
+                    error = f'{{"jsonrpc":"2.0","id":{shown},"error":{{"code":-32603,"message":{text}}}}}\n'
+                    self._output += error.encode()
         for line in self._answered.feed(block):
             self._is_heard = True
             if (id := answered_by(line)) is not None:
@@ -286,32 +298,6 @@ class Pump:
                 self._not_for_client.discard(id)
             else:
                 self._output += line
-
-    def _write(self) -> None:
-        try:
-            del self._output[: posix.write(1, self._output[:_AT_ONCE])]
-        except BlockingIOError:
-            return
-        except OSError:  # the client is gone: running calls finish, their replies are dropped
-            self._output.clear()
-            self._end()
-
-    def _lose(self) -> None:
-        """The daemon has ended the session, or itself: answer what it began with an error."""
-        assert self._daemon is not None
-        posix.close(self._daemon)
-        self._daemon = None
-        self._unsent = [line for line in self._unsent if line not in (END, STOP)]
-        opening = {id_in(line) for line in self._opening.values()} - {None}
-        is_watching = len(self._opening) > 2  # besides both lines of the handshake
-        self._is_awaited = is_watching or bool(opening & self._begun.keys())
-        sent_again = opening | {id_in(line) for line in self._unsent}
-        for id, method in self._begun.items():
-            if id not in sent_again:
-                shown = _json.encode_basestring_ascii(id) if isinstance(id, str) else str(id)
-                text = _json.encode_basestring_ascii(_UNKNOWN if method == "tools/call" else _AGAIN)
-                error = f'{{"jsonrpc":"2.0","id":{shown},"error":{{"code":-32603,"message":{text}}}}}\n'
-                self._output += error.encode()
 
     def _become_command(self) -> None:
         """Run the command in this process, to go on with the session."""

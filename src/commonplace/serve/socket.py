@@ -90,7 +90,15 @@ class Protocol:
             raise _Refused(_NO_REQUEST, "parse error: method must be a string")
         if params is not None and not isinstance(params, dict):
             raise _Refused(_BAD_PARAMS, "params must be an object")
-        memory = self._caller(request.get("agent"), request.get("client"), request.get("session"))
+        agent, given = request.get("agent"), {"client": request.get("client"), "session": request.get("session")}
+        by = {key: value[:_SAID] for key, value in given.items() if isinstance(value, str) and value.isprintable()}
+        own = self._memory.agent
+        if agent is not None and own is not None and str(agent).lower() != own:
+            raise _Refused(_BAD_PARAMS, f'this daemon serves agent "{own}" alone')
+        if agent is not None and not (isinstance(agent, str) and is_agent(agent)):
+            raise _Refused(_BAD_PARAMS, f'invalid agent "{agent}"')
+        is_named = agent is not None or by
+        memory = self._memory.as_caller(own if agent is None else agent, **by) if is_named else self._memory
         if method == "tools/list":
             return tool_list(self._registry)
         if method in self._methods:
@@ -109,17 +117,6 @@ class Protocol:
         if not ends_batch(reply):
             return result_data(reply)
         raise _Refused(_TOOL_ERROR if name in self._registry.tools else _NO_TOOL, reply.text)
-
-    def _caller(self, agent: Any, client: Any, session: Any) -> Memory:
-        given = {"client": client, "session": session}
-        by = {key: value[:_SAID] for key, value in given.items() if isinstance(value, str) and value.isprintable()}
-        if agent is None:
-            return self._memory.as_caller(self._memory.agent, **by) if by else self._memory
-        if self._memory.agent is not None and str(agent).lower() != self._memory.agent:
-            raise _Refused(_BAD_PARAMS, f'this daemon serves agent "{self._memory.agent}" alone')
-        if not isinstance(agent, str) or not is_agent(agent):
-            raise _Refused(_BAD_PARAMS, f'invalid agent "{agent}"')
-        return self._memory.as_caller(agent, **by)
 
 
 def _error(error: _Refused, identity: Any, is_rpc: bool) -> bytes:
@@ -216,7 +213,30 @@ class SocketServer:
         self._connections[task] = False
         try:
             with self._session():
-                await self._converse(task, reader, writer)
+                while not self._stopping:
+                    try:
+                        line = await reader.readuntil(b"\n")
+                    except asyncio.IncompleteReadError as ended:
+                        line = ended.partial  # the last line need not end in a line break
+                        if not line.strip():
+                            return
+                    except asyncio.LimitOverrunError:
+                        refused = _Refused(_NO_REQUEST, f"request too large (limit {LIMIT} bytes)")
+                        writer.write(_error(refused, None, False))
+                        with suppress(TimeoutError):  # cut off while it sends, it would not come to read its answer
+                            async with asyncio.timeout(_REST):
+                                while (block := await reader.read(LIMIT)) and b"\n" not in block:
+                                    pass
+                        return
+                    if not line.strip():
+                        continue
+                    self._connections[task] = True
+                    if self._sessions is not None and (asked := self._sessions.asked_by(line)) is not None:
+                        return await self._sessions.serve(asked, reader, writer)
+                    loop = asyncio.get_running_loop()
+                    writer.write(await loop.run_in_executor(self._threads, self._answer, line))
+                    await writer.drain()
+                    self._connections[task] = False
         except (ConnectionError, asyncio.CancelledError):
             pass  # the client has closed the connection
         finally:
@@ -224,28 +244,3 @@ class SocketServer:
             writer.close()
             with suppress(ConnectionError, asyncio.CancelledError):
                 await writer.wait_closed()
-
-    async def _converse(self, task: asyncio.Task[None], reader: StreamReader, writer: StreamWriter) -> None:
-        while not self._stopping:
-            try:
-                line = await reader.readuntil(b"\n")
-            except asyncio.IncompleteReadError as ended:
-                line = ended.partial  # the last line need not end in a line break
-                if not line.strip():
-                    return
-            except asyncio.LimitOverrunError:
-                refused = _Refused(_NO_REQUEST, f"request too large (limit {LIMIT} bytes)")
-                writer.write(_error(refused, None, False))
-                with suppress(TimeoutError):  # cut off while it sends, it would not come to read its answer
-                    async with asyncio.timeout(_REST):
-                        while (block := await reader.read(LIMIT)) and b"\n" not in block:
-                            pass
-                return
-            if not line.strip():
-                continue
-            self._connections[task] = True
-            if self._sessions is not None and (asked := self._sessions.asked_by(line)) is not None:
-                return await self._sessions.serve(asked, reader, writer)
-            writer.write(await asyncio.get_running_loop().run_in_executor(self._threads, self._answer, line))
-            await writer.drain()
-            self._connections[task] = False

@@ -54,15 +54,21 @@ def run_stdio(
     identity = ServerIdentity(name, version, agent, clients or {})
 
     async def session() -> int:
-        stopped: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        stopped: asyncio.Future[int] = loop.create_future()
         connection = ClientConnection(wire.send, turns.prepare)
 
         def stop(number: int) -> None:
-            turns.refuse_waiting()
-            connection.end()
-            stopped.set_result(number)
+            if not stopped.done():  # two signals that came together are one
+                for each in (signal.SIGINT, signal.SIGTERM):  # the next one does what it does to any process
+                    loop.remove_signal_handler(each)
+                    signal.signal(each, signal.SIG_DFL)
+                turns.refuse_waiting()
+                connection.end()
+                stopped.set_result(number)
 
-        _on_signal(stop)
+        for each in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(each, stop, each)
         wire.start(connection.receive, connection.end)
         await converse(connection, registry, turns, identity)
         flushing = asyncio.ensure_future(wire.flush())  # the client takes all answers; once stopped, for a while
@@ -91,23 +97,6 @@ def embed_some(memory: Memory) -> bool:
     from commonplace.engine.embedding import Embedding
 
     return Embedding(memory).some(_EMBED_SECONDS, stop=lambda: not may_wait()) > 0
-
-
-def _on_signal(stop: Callable[[int], None]) -> None:
-    """Call `stop` at the first SIGINT or SIGTERM; the next one does what it does to any process."""
-    loop = asyncio.get_running_loop()
-    waiting = {signal.SIGINT, signal.SIGTERM}
-
-    def once(number: int) -> None:
-        if waiting:  # two that came together are one
-            for each in waiting:
-                loop.remove_signal_handler(each)
-                signal.signal(each, signal.SIG_DFL)
-            waiting.clear()
-            stop(number)
-
-    for each in waiting:
-        loop.add_signal_handler(each, once, each)
 
 
 class StdioTransport:

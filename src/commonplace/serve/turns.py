@@ -85,7 +85,16 @@ class CallQueue:
         """
         if self._stopping:
             raise Stopping
-        future = self._thread.submit(self._timed, call)
+
+        def timed() -> T:
+            self._begun = time.monotonic()  # for those behind it
+            try:
+                with waits_until(self._ended):
+                    return call(self._opened())
+            finally:
+                self._begun = 0.0
+
+        future = self._thread.submit(timed)
         loop = asyncio.get_running_loop()
         late: list[Busy] = []
 
@@ -115,15 +124,6 @@ class CallQueue:
             timer.cancel()  # it would keep the result for as long
             if self._waiting is None and not self._stopping:
                 self._waiting = asyncio.create_task(self._look_after())
-
-    def _timed(self, call: Callable[[Memory], T]) -> T:
-        """The result of the call; when it began is noted for those behind it."""
-        self._begun = time.monotonic()
-        try:
-            with waits_until(self._ended):
-                return call(self._opened())
-        finally:
-            self._begun = 0.0
 
     async def _look_after(self) -> None:
         """Upkeep a while after a call, then the work in the background, piece by piece."""

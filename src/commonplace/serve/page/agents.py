@@ -15,7 +15,6 @@ from commonplace.errors import InvalidInput
 from commonplace.jobs.job import last_dream
 from commonplace.jobs.lifecycle import IDLE
 from commonplace.serve.page.visit import Visit
-from commonplace.serve.sessions import McpSession
 
 LATELY = timedelta(days=30)
 
@@ -31,17 +30,11 @@ def show(visit: Visit) -> Response:
     return visit.html(
         "agents.html", writers=writers(memory, now - LATELY), today=dict(memory.written_today()), now=now,
         tokens=[(each, each.is_valid(now)) for each in state.server.access.tokens()], seen=state.server.seen,
-        connected=_connected(visit), figures=size, sync=sync,
+        connected=state.sessions.connected() if state.sessions else [], figures=size, sync=sync,
         highest=max((number for _, number in size.weeks), default=0) or 1,
         embedding=embedding, vectors=embedding.counts(), unreadable=memory.unreadable, warnings=memory.warnings,
         rounds=state.rounds, dream=last_dream(memory.home), dreams=dreams,
     )  # fmt: skip
-
-
-def _connected(visit: Visit) -> list[McpSession]:
-    """The clients whose `memory mcp` this server serves, the newest first."""
-    sessions = visit.request.app.state.sessions
-    return sessions.connected() if sessions else []
 
 
 def doctor(visit: Visit) -> Response:
@@ -63,7 +56,7 @@ def json(visit: Visit) -> dict[str, Any]:
     memory = visit.memory
     if memory.agent is not None:
         raise InvalidInput("only the owner may ask how the memory is")
-    size, rounds = figures(memory), visit.request.app.state.rounds
+    size, rounds, sessions = figures(memory), visit.request.app.state.rounds, visit.request.app.state.sessions
     return {
         "projects": size.counts.projects, "bytes": size.bytes, "index_bytes": size.index_bytes,
         "history_bytes": size.history_bytes,
@@ -75,7 +68,7 @@ def json(visit: Visit) -> dict[str, Any]:
         ],
         "connected": [
             {"agent": each.agent, "client": each.client, "since": stamp(each.began), "last": stamp(each.last)}
-            for each in _connected(visit)
+            for each in (sessions.connected() if sessions else ())
         ],
         "findings": [{"level": each.level, "code": each.code, "path": each.path, "text": each.text, "fix": each.fix}
                      for each in examine(memory)],

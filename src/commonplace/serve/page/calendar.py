@@ -63,10 +63,6 @@ def _day(text: str) -> date:
         raise InvalidInput(f'invalid day "{text[:50]}"; a day is YYYY-MM-DD') from None
 
 
-def _next_month(month: date) -> date:
-    return (month + timedelta(days=31)).replace(day=1)
-
-
 def show(visit: Visit) -> Response:
     """A month, the reminders that are open, and one day of it."""
     memory, given = visit.memory, visit.given
@@ -90,28 +86,22 @@ def show(visit: Visit) -> Response:
         due=[each for each in every if each.state in ("overdue", "due")], snoozes=SNOOZES,
         later=[each for each in every
                if each.state == "later" and (each.when is None or each.when.date() <= today + SOON)],
-        before=(month - timedelta(days=1)).isoformat()[:7], after=_next_month(month).isoformat()[:7],
+        before=(month - timedelta(days=1)).isoformat()[:7], after=(month + timedelta(days=31)).isoformat()[:7],
         back=f"/page/calendar?{visit.request.url.query}".rstrip("?"),
     )  # fmt: skip
 
 
-def _change(visit: Visit) -> NoteInfo:
+def change(visit: Visit) -> Response | dict[str, Any]:
+    """Mark a reminder as done, or put it off."""
     given, memory = visit.given, visit.memory
     if given.get("action") == "done":
-        return reminders.acknowledge(memory, given.get("ref", ""))
-    if given.get("action") == "snooze":
-        return reminders.snooze(memory, given.get("ref", ""), given.get("when") or given.get("until") or SNOOZES[0])
-    raise InvalidInput('invalid action (one of "done", "snooze")')
-
-
-def change(visit: Visit) -> Response:
-    """Mark a reminder as done, or put it off."""
-    _change(visit)
-    return visit.back()
-
-
-def change_json(visit: Visit) -> dict[str, Any]:
-    info = _change(visit)
+        info = reminders.acknowledge(memory, given.get("ref", ""))
+    elif given.get("action") == "snooze":
+        info = reminders.snooze(memory, given.get("ref", ""), given.get("when") or given.get("until") or SNOOZES[0])
+    else:
+        raise InvalidInput('invalid action (one of "done", "snooze")')
+    if not visit.is_api:
+        return visit.back()
     return {"id": info.id} | {name: info.header.get(name) for name in ("due_at", "snoozed_until", "acked_at")}
 
 
@@ -120,7 +110,7 @@ def json(visit: Visit) -> dict[str, Any]:
     memory = visit.memory
     today = memory.clock().astimezone(memory.settings.reading_zone).date()
     month = _month(visit.given.get("month") or today.isoformat())
-    days = memory.on_days(month, _next_month(month))
+    days = memory.on_days(month, (month + timedelta(days=31)).replace(day=1))
     rows = [
         {"id": each.info.id, "text": each.text, "due": each.when and each.when.isoformat(), "state": each.state,
          "repeat": each.repeat, "put_off": each.put_off and each.put_off.isoformat()}

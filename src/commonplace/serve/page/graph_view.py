@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 
 from starlette.responses import Response
 
+from commonplace.engine import Memory
 from commonplace.index.rows import NoteInfo
 from commonplace.serve.page import lists
 from commonplace.serve.page.visit import HOME, Visit, note_url
@@ -41,17 +42,16 @@ def drawing(visit: Visit) -> dict[str, Any]:
     if given.get("note"):
         return _around(visit, [memory.find(given["note"])], limit)
     if given.get("q", "").strip() or any(given.get(name) for name in ("tag", "agent", "from", "until")):
-        hits = lists.find(memory, given, HITS, 0)
+        hits = memory.search(lists.query_of(memory, given), limit=HITS, explain=True)
         return _around(visit, [hit.note for hit in hits], limit, hits.total) | hits.bound
     infos, _ = memory.list(lists.query_of(memory, given), limit=0)
     cluster = given.get("cluster", "")
     if cluster:  # a folder with all below it, with a final `/` without
         places = ((each, "/".join(_place(each)) + "/") for each in infos)
         infos = [each for each, at in places if at == cluster or at.startswith(f"{cluster}/")]
-    if len(infos) > WHOLE and not cluster.endswith("/") and (of := _parted(infos)):
-        return _clusters(of, _of_type(memory.relations(), given), given)
-    pairs = memory.relations({each.row for each in infos})
-    return _notes(infos, _of_type(pairs, given), set(), limit, len(infos))
+    if len(infos) > WHOLE and not cluster.endswith("/") and (found := _clusters(memory, infos, given)):
+        return found
+    return _notes(infos, memory.relations({each.row for each in infos}), set(), limit, len(infos), given)
 
 
 def _depth(visit: Visit) -> int:
@@ -61,19 +61,18 @@ def _depth(visit: Visit) -> int:
 def _around(visit: Visit, infos: Sequence[NoteInfo], limit: int, total: int = 0) -> dict[str, Any]:
     notes, pairs = visit.memory.neighbourhood(infos, depth=_depth(visit), limit=limit)
     found = [each for each in notes if visit.given.get("project") in (None, "", each.project)]
-    return _notes(found, _of_type(pairs, visit.given), {each.row for each in infos}, limit, max(total, len(notes)))
-
-
-def _of_type(pairs: set[tuple[int, int, str]], given: Mapping[str, str]) -> set[tuple[int, int, str]]:
-    return {each for each in pairs if given.get("type") in (None, "", each[2])}
+    return _notes(found, pairs, {each.row for each in infos}, limit, max(total, len(notes)), visit.given)
 
 
 def _notes(
-    infos: Sequence[NoteInfo], pairs: set[tuple[int, int, str]], start: set[int], limit: int, total: int
-) -> dict[str, Any]:
+    infos: Sequence[NoteInfo], pairs: set[tuple[int, int, str]], start: set[int], limit: int, total: int,
+    given: Mapping[str, str],
+) -> dict[str, Any]:  # fmt: skip
     """These notes, of too many those that begin it and those with most links."""
     known = {each.row for each in infos}
-    pairs = {each for each in pairs if each[0] in known and each[1] in known}
+    pairs = {
+        (a, b, kind) for a, b, kind in pairs if a in known and b in known and given.get("type") in (None, "", kind)
+    }
     degree = Counter(row for each in pairs for row in each[:2])
     infos = sorted(infos, key=lambda each: (each.row not in start, -degree[each.row], each.title))[:limit]
     shown = {each.row for each in infos}
@@ -86,12 +85,19 @@ def _notes(
     return {"nodes": nodes, "links": links, "total": total, "clusters": False}
 
 
-def _clusters(of: Mapping[int, str], pairs: set[tuple[int, int, str]], given: Mapping[str, str]) -> dict[str, Any]:
-    """The clusters of notes (`of`: by row) as nodes, `size` the notes in each, and how many links lead from one to
-    another."""
+def _clusters(memory: Memory, infos: Sequence[NoteInfo], given: Mapping[str, str]) -> dict[str, Any] | None:
+    """The clusters of notes as nodes, `size` the notes in each, and how many links lead from one to another. They are
+    the folders of the first level that has several; None when none has."""
+    places = {each.row: _place(each) for each in infos}
+    for depth in range(1, max(map(len, places.values()))):
+        of = {row: "/".join(place[: depth + 1]) + "/" * (len(place) <= depth) for row, place in places.items()}
+        if len(set(of.values())) > 1:
+            break
+    else:
+        return None
     sizes, between = Counter(of.values()), Counter[tuple[str, str]]()
-    for a, b, _ in pairs:
-        if a in of and b in of and of[a] != of[b]:
+    for a, b, kind in memory.relations():
+        if a in of and b in of and of[a] != of[b] and given.get("type") in (None, "", kind):
             between[min(of[a], of[b]), max(of[a], of[b])] += 1
     kept = {name: given[name] for name in ("project", "category", "archive") if given.get(name)}
     inside = given.get("cluster", "")
@@ -112,13 +118,3 @@ def _place(info: NoteInfo) -> list[str]:
     if info.category and info.phase:
         return [info.project, info.category]
     return [info.project, *info.path.split("/")[:-1]]
-
-
-def _parted(infos: Sequence[NoteInfo]) -> Mapping[int, str]:
-    """The cluster of each note, by row: the folders of the first level that has several. Empty when none has."""
-    places = {each.row: _place(each) for each in infos}
-    for depth in range(1, max(map(len, places.values()))):
-        of = {row: "/".join(place[: depth + 1]) + "/" * (len(place) <= depth) for row, place in places.items()}
-        if len(set(of.values())) > 1:
-            return of
-    return {}

@@ -7,7 +7,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -17,7 +16,7 @@ from commonplace.engine import Memory
 from commonplace.engine.completion import offers
 from commonplace.engine.review import ReviewItem
 from commonplace.errors import Ambiguous, CannotUndo, CommonplaceError, NotFound
-from commonplace.index.rows import Hit, Hits
+from commonplace.index.rows import Hit
 from commonplace.note.model import CATEGORIES, INBOX, Note
 from commonplace.query import Query, day, parse
 from commonplace.serve.page.visit import HOME, Visit, diff
@@ -66,24 +65,14 @@ def change(visit: Visit) -> Response:
                       has_more=len(revisions) > _DIFFS, number=visit.number("change", 0))  # fmt: skip
 
 
-def _take_back(visit: Visit) -> Change:
-    """The undo of a change or a run; who comes with a token takes back what they changed themselves. Raises
-    CannotUndo."""
+def undo(visit: Visit) -> Response | dict[str, Any]:
+    """Take a change, or a run, back; then the page the button stood on. Who comes with a token takes back what they
+    changed themselves. Raises CannotUndo."""
     memory, number, run = visit.memory, visit.number("change", 0), visit.number("run", 0)
     if memory.agent is not None and number not in {each.number for each in memory.log(limit=0, agent=memory.agent)}:
         raise CannotUndo(f"cannot undo #{number}: it is no change of {memory.agent}")
-    return memory.undo_run(run)[0] if run and memory.agent is None else memory.undo(number or None)
-
-
-def undo(visit: Visit) -> Response:
-    """Take a change, or a run, back; then the page the button stood on."""
-    _take_back(visit)
-    return visit.back()
-
-
-def undo_json(visit: Visit) -> dict[str, Any]:
-    done = _take_back(visit)
-    return {"change": done.number, "undone": done.undoes}
+    done = memory.undo_run(run)[0] if run and memory.agent is None else memory.undo(number or None)
+    return {"change": done.number, "undone": done.undoes} if visit.is_api else visit.back()
 
 
 def changes_json(visit: Visit) -> dict[str, Any]:
@@ -104,43 +93,29 @@ def _change_row(each: Change) -> dict[str, Any]:
     return {name: value for name, value in row.items() if value is not None}
 
 
-@dataclass(frozen=True, slots=True)
-class Card:
-    """A question with the notes it is about, and of two how they differ."""
-
-    item: ReviewItem
-    notes: list[Note]
-    rows: list[tuple[str, str]]
-
-
-def inbox(visit: Visit) -> Response:
-    """The open questions, or after a POST the answer to one."""
+def inbox(visit: Visit) -> Response | dict[str, Any]:
+    """The open questions, each with the notes it is about, and of two how they differ; after a POST of `key` and
+    `choice` the one that was answered, and the change it made."""
+    memory, given, kind = visit.memory, visit.given, visit.given.get("kind") or None
     if visit.is_post:
-        visit.memory.decide(visit.given.get("key", ""), visit.given.get("choice", ""))
-        return visit.back(f"{HOME}/inbox")
-    if not visit.given.get("cards"):  # to find the questions takes longer than to show a page
+        item = memory.decide(given.get("key", ""), given.get("choice", ""))
+        answer = {"change": memory.changed or None, "item": _question(item)}
+        return answer if visit.is_api else visit.back(f"{HOME}/inbox")
+    if visit.is_api:
+        return {"items": [_question(each) for each in memory.review(limit=visit.number("limit", CARDS), kind=kind)]}
+    if not given.get("cards"):  # to find the questions takes longer than to show a page
         return visit.html("inbox.html", cards=None)
-    kind = visit.given.get("kind") or None
-    items = visit.memory.review(limit=CARDS + 1, kind=kind)
+    items = memory.review(limit=CARDS + 1, kind=kind)
     cards = []
     for item in items[:CARDS]:
-        notes = []
+        notes: list[Note] = []
         for ref in item.refs:
             with suppress(NotFound, Ambiguous):
-                notes.append(visit.memory.read(ref, count=False))
-        cards.append(Card(item, notes, diff(notes[0].content, notes[1].content) if len(notes) == 2 else []))
+                notes.append(memory.read(ref, count=False))
+        cards.append((item, notes, diff(notes[0].content, notes[1].content) if len(notes) == 2 else []))
     template = "cards.html" if visit.is_live else "inbox.html"
     return visit.html(template, cards=cards, more=len(items) > CARDS, categories=CATEGORIES, inbox=INBOX,
                       preview=_PREVIEW)  # fmt: skip
-
-
-def inbox_json(visit: Visit) -> dict[str, Any]:
-    """The open questions; after a POST of `key` and `choice` the one that was answered, and the change it made."""
-    if visit.is_post:
-        item = visit.memory.decide(visit.given.get("key", ""), visit.given.get("choice", ""))
-        return {"change": visit.memory.changed or None, "item": _question(item)}
-    items = visit.memory.review(limit=visit.number("limit", CARDS), kind=visit.given.get("kind") or None)
-    return {"items": [_question(each) for each in items]}
 
 
 def _question(item: ReviewItem) -> dict[str, Any]:
@@ -163,15 +138,10 @@ def query_of(memory: Memory, given: Mapping[str, str]) -> Query:
     return query.replace(**more, archived=None if given.get("archive") else False)
 
 
-def find(memory: Memory, given: Mapping[str, str], limit: int, offset: int) -> Hits:
-    """The hits of a form, explained."""
-    return memory.search(query_of(memory, given), limit=limit, offset=offset, explain=True)
-
-
 def search(visit: Visit) -> Response:
     memory, given = visit.memory, dict(visit.given)
     offset = visit.number("offset", 0)
-    hits = find(memory, given, HITS, offset)
+    hits = memory.search(query_of(memory, given), limit=HITS, offset=offset, explain=True)
     values: dict[str, Any] = {
         "hits": hits, "rows": [_shown(hit) for hit in hits], "given": given,
         "offset": offset, "next": offset + HITS if hits.is_lower_bound or offset + len(hits) < hits.total else 0,
@@ -188,8 +158,8 @@ def search(visit: Visit) -> Response:
 
 
 def search_json(visit: Visit) -> dict[str, Any]:
-    limit = min(visit.number("limit", HITS), MOST_HITS)
-    hits = find(visit.memory, visit.given, limit, visit.number("offset", 0))
+    limit, offset = min(visit.number("limit", HITS), MOST_HITS), visit.number("offset", 0)
+    hits = visit.memory.search(query_of(visit.memory, visit.given), limit=limit, offset=offset, explain=True)
     keys = ("id", "title", "project", "path", "source", "category")
     rows = [
         {key: getattr(hit.note, key) for key in keys}

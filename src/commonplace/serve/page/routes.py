@@ -50,13 +50,13 @@ PAGES = {
 API = {
     "/changes": (GET, lists.changes_json),
     "/change/{change}": (GET, lists.change_json),
-    "/undo": (POST, lists.undo_json),
+    "/undo": (POST, lists.undo),
     "/note": (BOTH, note.json),
-    "/review": (BOTH, lists.inbox_json),
+    "/review": (BOTH, lists.inbox),
     "/search": (GET, lists.search_json),
     "/graph": (GET, graph_view.drawing),
     "/calendar": (GET, calendar.json),
-    "/reminder": (POST, calendar.change_json),
+    "/reminder": (POST, calendar.change),
     "/health": (GET, agents.json),
 }
 """The same below `/api`, and `/s/SPACE/api` for a member of a space: with a token, or by cookie."""

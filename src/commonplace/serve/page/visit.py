@@ -75,6 +75,11 @@ class Visit:
         return self.request.method == "POST"
 
     @property
+    def is_api(self) -> bool:
+        """Whether a program asks, which wants JSON."""
+        return _is_api(self.request)
+
+    @property
     def is_live(self) -> bool:
         """Whether a script of the page asks for a part of it, not a person for a whole one."""
         return "hx-request" in self.request.headers
@@ -308,12 +313,10 @@ def _markdown() -> MarkdownIt:
         missing = ' class="missing"' if token.meta.get("missing") else ""
         return f'<a href="{escape(href)}"{outside}{missing}>'
 
-    def _image(self: Any, tokens: Sequence[Any], at: int, options: Any, env: Any) -> str:
-        token = tokens[at]
-        return f'<span class="image">🖼 {escape(token.content)} ({escape(str(token.attrGet("src") or ""))})</span>'
-
+    image = '<span class="image">🖼 {} ({})</span>'
+    shown = lambda _, tokens, at, *__: image.format(*map(escape, (tokens[at].content, tokens[at].attrGet("src") or "")))
     made.add_render_rule("link_open", _link_open)
-    made.add_render_rule("image", _image)
+    made.add_render_rule("image", shown)
     made.add_render_rule("table_open", lambda *_: '<table tabindex="0">')  # a wide one scrolls, by keys too
     return made
 

@@ -49,7 +49,7 @@ def pytest_configure(config: pytest.Config) -> None:
     works = hasattr(config, "workerinput") or not getattr(config.option, "numprocesses", None)
     if config.getoption("--home-kind") == "postgres" and works:
         _keep_homes_in_postgres(config)
-    config.addinivalue_line("markers", "slow: takes over two seconds; `make test-fast` leaves it out")
+    config.addinivalue_line("markers", "slow: takes about a second or more; `make test-fast` leaves it out")
     config.addinivalue_line(
         "markers", "promise(id, ...): the promises of tests/requirements/promises.toml a test keeps"
     )
@@ -64,6 +64,7 @@ def pytest_collection() -> Generator[None, object, object]:
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(20_000)
         gc.enable()
 
 

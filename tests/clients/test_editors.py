@@ -44,6 +44,7 @@ def plus(pairs: list[Any], key: str, name: str, value: Any) -> list[Any]:
     return [(each, [*held, (name, value)] if each == key else held) for each, held in pairs]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("comments", [False, True])
 @pytest.mark.promise("install-2")
 def test_json(comments: bool) -> None:
@@ -107,6 +108,7 @@ def test_yaml(of_list: bool) -> None:
         assert yaml_text.drop(new, ["servers"], name, hint) == text
 
 
+@pytest.mark.slow
 @pytest.mark.promise("install-2")
 @pytest.mark.parametrize("kind", ["json", "toml", "yaml"])
 def test_damaged_files_are_refused_or_come_out_as_they_were(kind: str) -> None:

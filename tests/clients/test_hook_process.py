@@ -36,6 +36,7 @@ def context(done):
     return json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"]
 
 
+@pytest.mark.slow
 def test_a_hook_without_a_daemon_answers_with_one_json_document(home):
     done = hook(home, START)
     assert (done.returncode, done.stderr) == (0, b"")

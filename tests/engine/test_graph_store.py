@@ -232,6 +232,7 @@ def test_a_folder_that_takes_the_name_of_a_graph_file_shows_its_own_notes(tmp_pa
         assert memory.observations("people/one") == []
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.text(max_size=30), st.text(max_size=20), st.lists(st.text(max_size=40), max_size=3)),
                 max_size=6), st.text(max_size=20))  # fmt: skip
 def test_any_entity_reads_back_from_its_note(tmp_path_factory: pytest.TempPathFactory, rows: list, kind: str) -> None:

@@ -112,6 +112,7 @@ def test_an_entry_of_kv_gets_its_count_and_the_time_of_its_last_recall(memory, u
     assert b"accessed_at: 2" in (memory.home / "kv" / "default" / "name.md").read_bytes()
 
 
+@pytest.mark.slow
 def test_reads_of_other_threads_and_processes_are_not_lost_while_the_log_is_folded(memory, upkeep, tmp_path):
     info = remember(memory, "one", "people")
 

@@ -112,6 +112,7 @@ def test_lists_are_ordered_newest_first_and_ties_by_permalink(desk: Desk) -> Non
         desk.list(order="size")
 
 
+@pytest.mark.slow
 def test_a_filter_that_most_notes_pass_is_as_exact_as_a_rare_one(desk: Desk) -> None:
 
     def tags(number: int) -> str:

@@ -61,6 +61,7 @@ def test_a_time_limit_hides_old_notes_but_the_walk_goes_through_them(desk: Desk)
     assert [(one.note.path, one.depth, one.via) for one in found] == [("c.md", 2, "links_to")]
 
 
+@pytest.mark.slow
 def test_a_hub_with_five_thousand_links_stays_bounded(desk: Desk) -> None:
     desk.put("hub.md", "".join(f"- has [[spoke {number}]]\n" for number in range(2_000)))
     desk.put_all({f"spoke {number}.md": "[[hub]]" if number % 2 else "" for number in range(2_000)})

@@ -207,6 +207,7 @@ def test_a_word_of_very_many_notes_keeps_an_exact_total_and_whole_pages(desk: De
     assert desk.search("common word").total == 2_600
 
 
+@pytest.mark.slow
 def test_of_very_many_matches_the_total_is_a_lower_bound_and_no_page_is_missing(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -29,6 +29,7 @@ steps = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(steps)
 def test_cached_texts_find_what_a_look_at_each_text_finds(changes: list[tuple[int, str]]) -> None:
     with TemporaryDirectory() as folder:
@@ -68,6 +69,7 @@ def test_texts_too_large_for_the_cache_are_looked_at_each_time(desk: Desk, monke
         assert [held(desk, "STRASSE") for _ in range(3)] == [[f"{each}.md" for each in range(number + 1)]] * 3
 
 
+@pytest.mark.slow
 def test_sqlite_leaves_out_nothing_that_python_would_find() -> None:
     every = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
     missed = [each for each in every if not each.isascii() and any(map(str.isascii, each.casefold()))]

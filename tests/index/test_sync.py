@@ -121,6 +121,7 @@ def test_many_changes_are_applied_in_portions_that_are_told(shelf: Shelf) -> Non
     assert result.added == 453
 
 
+@pytest.mark.slow
 def test_many_new_notes_are_indexed_as_each_by_itself_would_be(shelf: Shelf, tmp_path) -> None:
     for at in range(90):
         header = f"tags: [t{at % 7}]\nscope: {'agent:eve' if at % 9 == 0 else 'global'}"

@@ -94,6 +94,7 @@ def test_a_note_comes_back_with_everything_it_says(desk: Desk) -> None:
 PATHS = ["a.md", "A.md", "a-1.md", "A 1.md", "a-1-1.md", "a-2.md", "a-10.md", "A-10.md"]
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(st.lists(st.tuples(st.sampled_from(PATHS), st.sampled_from(["put", "own a", "own a-1", "remove"])), max_size=14))
 def test_permalinks_depend_on_the_notes_not_on_the_order_they_came(

@@ -96,6 +96,7 @@ def live(home):
         return month.events, tree(month.home)
 
 
+@pytest.mark.slow
 def test_a_month_goes_by_as_the_contract_says_and_twice_the_same(tmp_path, monkeypatch):
     lives = []
     for name in ("one", "other"):

@@ -126,6 +126,7 @@ def test_a_change_that_can_be_neither_confirmed_nor_taken_back_is_told_as_made(
 WHOLE = person("x") + person("y") + person("z")
 
 
+@pytest.mark.slow
 @pytest.mark.promise("002-14.26")
 @pytest.mark.parametrize("count", [1, 20, len(person("x")), len(person("x")) + 5, len(WHOLE) - 1, len(WHOLE)])
 def test_an_append_torn_anywhere_is_completed_by_the_next_reader(kept: GraphFile, count: int) -> None:

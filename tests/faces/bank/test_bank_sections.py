@@ -62,6 +62,7 @@ def test_blank_lines_around_an_inserted_text_are_left_out_and_its_indent_stays(b
     assert new == "# A\n\n    code  \n\n# B\n"
 
 
+@pytest.mark.slow
 @given(old=TEXTS, position=st.sampled_from(["A", "B", "## b", "c", "D"]), fresh=TEXTS)
 def test_updates_keep_every_line_and_their_order(banks: Banks, old: str, position: str, fresh: str) -> None:
     new = changed(banks, old, f"new\n{fresh}")

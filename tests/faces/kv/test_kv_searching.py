@@ -67,6 +67,7 @@ def test_results_that_do_not_fit_go_on_at_the_next_offset(entries, form):
     assert replies > 2
 
 
+@pytest.mark.slow
 def test_namespaces_that_do_not_fit_go_on_at_the_next_offset(entries):
     names = sorted(f"{number:03d} " + "n" * 300 for number in range(120))
     for name in names:

@@ -240,3 +240,5 @@ def _repair(memory: ReadVerbs, finding: Finding) -> None:
                 return  # a daemon has started, or somebody removed it
             except OSError as error:
                 raise StorageError(finding.path, reason(error)) from None
+        case code:
+            raise AssertionError(f"nothing repairs {code}")

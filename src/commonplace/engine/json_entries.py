@@ -178,8 +178,7 @@ class JsonEntries(Entries):
             totals.entries += len(active)
             totals.size += content.size
             names |= {namespace_of(row, stem) for row in content.rows}
-            changed = datetime.fromtimestamp(content.changed, UTC)
-            times += [_moment(row.get("created_at")) or changed for row in active]
+            times += [_moment(row.get("created_at")) or datetime.fromtimestamp(content.changed, UTC) for row in active]
         totals.namespaces = len(names)
         if times:
             totals.oldest, totals.newest = min(times), max(times)

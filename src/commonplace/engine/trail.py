@@ -72,20 +72,7 @@ class Trail:
             left = [None if at in gone else self._without_entities(each) for at, each in enumerate(change.files)]
             if left != change.files:
                 self.files[change.number] = left
-        # The names of folders that went with the notes go, too.
-        above = {(project, path[:at], root) for project, path, root in self._every if project != CATEGORY_PROJECT
-                 for at, sign in enumerate(path) if sign == "/"}  # fmt: skip
-        roots = {each: each[2] or own_root(self._engine, each[0]) or "" for each in above}
-        lost = {each for each, root in roots.items() if not os.path.isdir(os.path.join(root, each[1]))}
-        for change in self._history.changes() if lost else ():
-            left = self.files.get(change.number, [*change.files])
-            for at, each in enumerate(change.files):
-                path = each.to if each.do == "move" else each.path
-                if _is_folder(each) and (each.project, path, each.root) in lost:
-                    held = any(one and not _is_folder(one) and f"{one.path}/".startswith(f"{path}/") for one in left)
-                    left[at] = each if held else None
-            if left != change.files:
-                self.files[change.number] = left
+        self._drop_folders()
 
     def _is_hit(self, each: Touched) -> bool:
         """Whether a step is about one of the notes; where it lay before is where the walk goes on."""
@@ -143,6 +130,22 @@ class Trail:
         replaced = [row for row in kept.replaced if not (_names(row[1], names) or _names(row[2], names))]
         added = [line for line in kept.added if not _names(line, names)]
         return self._engine.home.lines.keep(each, replaced, added) if replaced or added else None
+
+    def _drop_folders(self) -> None:
+        """The names of folders that went with the notes go, too."""
+        above = {(project, path[:at], root) for project, path, root in self._every if project != CATEGORY_PROJECT
+                 for at, sign in enumerate(path) if sign == "/"}  # fmt: skip
+        roots = {each: each[2] or own_root(self._engine, each[0]) or "" for each in above}
+        lost = {each for each, root in roots.items() if not os.path.isdir(os.path.join(root, each[1]))}
+        for change in self._history.changes() if lost else ():
+            left = self.files.get(change.number, [*change.files])
+            for at, each in enumerate(change.files):
+                path = each.to if each.do == "move" else each.path
+                if _is_folder(each) and (each.project, path, each.root) in lost:
+                    held = any(one and not _is_folder(one) and f"{one.path}/".startswith(f"{path}/") for one in left)
+                    left[at] = each if held else None
+            if left != change.files:
+                self.files[change.number] = left
 
     def rewritten(self, moment: str) -> list[Change]:
         """All changes, the oldest first, without the notes: one that was about nothing else leaves its number, and

@@ -269,9 +269,10 @@ class FoldedTexts:
             if texts:
                 block = self._blocks.setdefault(is_ascii, _Block())
                 lengths = (len(each) + len(_SEPARATOR) for _, each in texts[:-1])
-                block.starts += accumulate(lengths, initial=len(block.text))
-                block.rows += [row for row, _ in texts]
-                block.text = "".join([block.text, *(f"{each}{_SEPARATOR}" for _, each in texts)])
+                starts = [*block.starts, *accumulate(lengths, initial=len(block.text))]
+                rows = [*block.rows, *(row for row, _ in texts)]
+                text = "".join([block.text, *(f"{each}{_SEPARATOR}" for _, each in texts)])
+                block.starts, block.rows, block.text = starts, rows, text  # at once: who is interrupted keeps the old
         self._last_row, self._bytes = last, size
         return True
 

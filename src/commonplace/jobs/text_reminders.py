@@ -231,8 +231,8 @@ def _times(memory: MemoryState, settings: Settings) -> Iterator[tuple[str, str, 
         if at in taken or (at > 0 and _TO.fullmatch(text, found[at - 1][0][1], start)):
             continue
         (first, last), (begin, stop) = _around(gaps, start, end, text), _around(ends, start, end, text)
-        paragraph, before, after = text[first:last].strip(), text[max(0, start - _AROUND_DAY) : start], text[end:]
-        is_birthday = bool(_BIRTHDAY.search(before) or _OF_BIRTHDAY.match(after[:_AROUND_DAY]))
+        paragraph, before = text[first:last].strip(), text[max(0, start - _AROUND_DAY) : start]
+        is_birthday = bool(_BIRTHDAY.search(before) or _OF_BIRTHDAY.match(text[end : end + _AROUND_DAY]))
         is_deadline = bool(_DUE_BEFORE.search(text[begin:start]) or _DUE_AFTER.match(text, end))
         if is_birthday:
             outcome = _yearly(outcome, memory.created, zone, hour) or outcome

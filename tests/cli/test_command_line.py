@@ -308,3 +308,12 @@ def test_tags_without_their_option_are_answered_with_it(terminal: Any) -> None:
     assert (ran.status, ran.err) == (1, "Error: memory not found: drinks\nDid you mean --add drinks,hot?\n")
     assert terminal("tag", "drinks", ref).err == "Error: memory not found: drinks\n"
     assert terminal("tag", ref, "drinks", "--add", "x").err == "Error: memory not found: drinks\n"
+
+
+def test_an_interrupt_ends_with_130_and_silence(terminal: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(commonplace.cli, "command_group", interrupted)
+    ran = terminal("list")
+    assert (ran.status, ran.out, ran.err) == (130, "", "")

@@ -30,6 +30,17 @@ def test_tags_and_links_added_later_stand_where_a_new_memory_has_them(memory):
     assert note.links == (two.id,)
 
 
+def test_a_batch_is_written_as_a_whole_or_not_at_all(memory):
+    drafts = [Draft("a", title="A"), Draft("b", title="B"), Draft("c", title="C", scope="bad")]
+    with pytest.raises(errors.InvalidInput):
+        memory.write_many(drafts)
+    assert memory.list()[1] == 0
+    assert len(memory.write_many(drafts[:2])) == 2
+    assert len(memory.log(limit=0)) == 1
+    memory.undo()
+    assert memory.list()[1] == 0
+
+
 def test_two_notes_of_one_batch_cannot_take_one_place(memory):
     with pytest.raises(errors.Exists):
         memory.write_many([Draft("a", title="A"), Draft("b", title="a")])

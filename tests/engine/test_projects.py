@@ -148,3 +148,18 @@ def test_the_requests_of_agents_are_bounded(agent, tmp_path):
     with pytest.raises(errors.ProjectRefused, match="wait for the owner"):
         agent.add_project("more", str(tmp_path / "user" / "more"))
     assert len(agent.as_caller(None).review(limit=0)) == 100
+
+
+def test_adding_a_project_keeps_the_configurations_other_lines(tmp_path, vault):
+    config = tmp_path / "home" / "config.yaml"
+    config.parent.mkdir()
+    text = "# mine\nmemory_tool:\n  instructions:   # what I want\n    - 'Be brief.'\n\nhistory:\n  days: 30\n"
+    config.write_text(text)
+    with open_memory(tmp_path / "home") as memory:
+        memory.add_project("vault", str(vault), default=True)
+        assert memory.default_project == "vault"
+        assert all(line in config.read_text().splitlines() for line in text.splitlines())
+        memory.remove_project("vault")
+        assert memory.default_project == "notes"
+    for line in text.splitlines():
+        assert line in config.read_text().splitlines()

@@ -232,9 +232,10 @@ def test_words_of_a_prefix_find_what_the_prefix_finds(desk: Desk, monkeypatch: p
     texts = ("mar", "MAR", "mark", "less mar", "mar NOT more", '"less" mar mor', "marz")
     found = [[(hit.note.path, hit.why) for hit in desk.search(text)] for text in texts]
     assert all(found[:3])
-    monkeypatch.setattr(queries, "_MAX_LONGER", 1)
-    desk.db.held.clear()  # type: ignore[attr-defined]
-    assert found == [[(hit.note.path, hit.why) for hit in desk.search(text)] for text in texts]
+    for name, value in (("_SPELLED_OUT_FROM", 0), ("_MAX_LONGER", 1)):
+        monkeypatch.setattr(queries, name, value)
+        desk.db.held.clear()  # type: ignore[attr-defined]
+        assert found == [[(hit.note.path, hit.why) for hit in desk.search(text)] for text in texts]
 
 
 def test_reasons_say_where_the_words_were_found(verse: Desk) -> None:

@@ -6,8 +6,10 @@ import time
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from commonplace.errors import CountMismatch, InvalidInput
+from commonplace.errors import CountMismatch, InvalidInput, SectionError
 from commonplace.note.edit import (
     AddItem,
     Append,
@@ -184,3 +186,33 @@ def test_keys_are_removed_and_a_broken_header_is_left_alone() -> None:
     assert SetKeys({"title": REMOVE, "x": 1}).apply(NOTE).text == NOTE.replace("title: x # own", "x: 1")
     with pytest.raises(ValueError, match=r".+"):
         SetKeys({"x": 1}).apply("---\na: b: c\n---\n")
+
+
+PARTS = st.lists(
+    st.sampled_from(["# A", "## B", "### C", "text", "", "- item", "```", "~~~", "> # A", "    # A"]), max_size=12
+)
+
+
+@given(PARTS, st.sampled_from(["A", "## B", "C"]), st.sampled_from(["\n", "\r\n"]), st.booleans())
+def test_bytes_outside_the_section_stay(parts: list[str], section: str, newline: str, ends: bool) -> None:
+    text = newline.join(parts) + (newline if ends and parts else "")
+    newline = newline if newline in text else "\n"
+    for edit in (
+        ReplaceSection(section, "NEW"),
+        InsertBeforeSection(section, "NEW"),
+        InsertAfterSection(section, "NEW"),
+        AddItem(section, "NEW"),
+    ):
+        try:
+            found = edit.apply(text)
+        except SectionError:
+            continue
+        before, _, after = found.text.partition("NEW")
+        if found.section_added:
+            assert found.text.startswith(text)
+        else:
+            assert text.startswith(before.rstrip("\r\n"))
+            assert text.endswith(after.removeprefix(newline))
+        if not found.section_added and not isinstance(edit, ReplaceSection):
+            assert len(text) + 3 <= len(found.text) <= len(text) + 3 + 2 * len(newline)
+        assert found.text.split("\n")[found.line - 1].rstrip("\r") in ("NEW", "", section, f"## {section}")

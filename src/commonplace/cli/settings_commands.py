@@ -80,7 +80,8 @@ def _shown(value: Any) -> str:
 @command("get", "KEY", keys=_KEYS, complete=_SETTINGS, example="memory config get daemon.interval")
 def config_get(call: Invocation, name: str) -> None:
     """Print the value of a setting: what config.yaml says, else the default."""
-    row = _row(config_text.read(_settings(call).file), _key(name))
+    key = _key(name)
+    row = _row(config_text.read(_settings(call).file), key)
     call.answer(_shown(row["value"]), **row)
 
 

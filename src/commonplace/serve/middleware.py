@@ -59,7 +59,7 @@ class RequestRefused(Exception):
         self.response = JSONResponse(body, status, {key.replace("_", "-"): value for key, value in headers.items()})
 
 
-def _answered(request: Request, error: Exception) -> Response:
+async def _answered(request: Request, error: Exception) -> Response:
     if isinstance(error, RequestRefused):
         return error.response
     _log.error("%s", error)

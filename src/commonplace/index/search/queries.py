@@ -55,6 +55,9 @@ _COLUMN_WEIGHTS = {
 """The weights of the columns of a full-text table as bm25() takes them; facets count nothing."""
 _CACHE_BYTES = 20_000_000
 _RARE_ENOUGH = 5_000
+_SPELLED_OUT_FROM = 1 << 17
+"""From so many notes on, as `size` counts them, the words that begin with a prefix are asked for in its place. In fewer
+FTS5 finds the prefix faster than we the words: of 30,000 notes two words of one in less than half the time."""
 _MAX_LONGER = 1_000
 """More words that begin with a prefix are left to FTS5, which then joins all their notes."""
 _FEW_ROWS = 200
@@ -268,7 +271,9 @@ class SearchContext:
     def _spelled_out(self, match: str, table: str = "") -> str:
         """The expression with the words that begin with a prefix in its place: FTS5 joins the lists of all of them
         before it gives the first note, but reads no more of words joined by OR than it is asked for."""
-        return match if table == STEMS else _PREFIX.sub(self._longer, match)
+        if table == STEMS or self.size < _SPELLED_OUT_FROM:
+            return match
+        return _PREFIX.sub(self._longer, match)
 
     def _longer(self, prefix: re.Match[str]) -> str:
         if prefix[1] is None:

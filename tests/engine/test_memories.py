@@ -75,6 +75,15 @@ def test_what_is_undone_again_after_a_redo_was_undone_already(memory):
     assert memory.read("N").body == "one\n"
 
 
+def test_what_was_edited_outside_is_not_undone_over(memory):
+    note = memory.write(Draft("one", title="N"))
+    memory.edit("N", Append("two"))
+    (memory.home / "notes" / note.path).write_text("by hand\n")
+    with pytest.raises(errors.CannotUndo, match="outside commonplace"):
+        memory.undo()
+    assert memory.read("N").text == "by hand\n"
+
+
 def test_a_relation_between_notes_is_a_line_under_relations(memory):
     memory.write(Draft("text", title="A"))
     memory.write(Draft("text", title="B"))

@@ -135,10 +135,13 @@ class MemoryCommands:
         if total > MAX_LINES:
             raise InvalidInput(f"File {path} exceeds maximum line limit of 999,999 lines.")
         header = f"Here's the content of {path} with line numbers:\n"
+        wanted = None
         with suppress(InvalidInput, ValueError, RecursionError):  # anything but exactly two integers is ignored
             span = json.loads(span) if isinstance(span, str) else span
             first, last = check({"range": span}, _RANGE, "memory")["range"]
-            first, last = max(first, 1), total if last == -1 else min(last, total)
+            wanted = max(first, 1), total if last == -1 else min(last, total)
+        if wanted is not None:
+            first, last = wanted
             return header + _numbered(lines[first - 1 : max(last, 0)], first)
         shown, more, most = total, "", self.view_max_characters
         if most and len(text) > most:  # as many whole lines as are allowed, at least one

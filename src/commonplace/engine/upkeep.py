@@ -298,10 +298,8 @@ class Upkeep:
                     ordered = model.MEMORY_KEYS if info.project in MEMORY_PROJECTS else ()
                     try:
                         file, text = writing.editable(self.memory, info)
-                        before, count = (
-                            self.memory.parse(info.project, info.path, file).access_count,
-                            log.counts[info.id],
-                        )
+                        before = self.memory.parse(info.project, info.path, file).access_count
+                        count = log.counts[info.id]
                         keys: dict[str, Any] = {"access_count": before + count} if count else {}
                         if info.project == entry.PROJECT:
                             keys["accessed_at"] = stamp(log.changed)

@@ -121,7 +121,7 @@ check-frameworks: .venv/ready
 	@$(FRAMEWORKS)/bin/python -m pip install --quiet --upgrade -e '.[langgraph,adk,openai-agents]' \
 		langgraph claude-agent-sdk 'pydantic-ai-slim[mcp]' pytest hypothesis
 	@npm install --silent --no-audit --no-fund --prefix $(FRAMEWORKS)/npm ai @ai-sdk/mcp || echo "skipped: Vercel AI SDK (npm)"
-	@COMMONPLACE_NPM=$(CURDIR)/$(FRAMEWORKS)/npm $(FRAMEWORKS)/bin/python -m pytest -q -rs \
+	@MEMORANDA_NPM=$(CURDIR)/$(FRAMEWORKS)/npm $(FRAMEWORKS)/bin/python -m pytest -q -rs \
 		$(addprefix tests/clients/test_,langgraph_store.py adk_service.py openai_session.py recipes.py)
 
 docs: .venv/ready

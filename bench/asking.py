@@ -35,15 +35,15 @@ for each in (HERE, HERE.parent / "src"):
         sys.path.insert(0, str(each))
 
 import haystacks  # noqa: E402
-from commonplace.index.vectors import NoModel  # noqa: E402
 from crowd import Crowd, crowd  # noqa: E402
+from memoranda.index.vectors import NoModel  # noqa: E402
 from recall import PROMPT  # noqa: E402
 from retrieval import PAGE, WARM, ByWords, Ours, Place, PlainFts  # noqa: E402
 from shelf import Shelf  # noqa: E402
 from table import p95  # noqa: E402
 
 if TYPE_CHECKING:
-    from commonplace.index.vectors.runtimes import np
+    from memoranda.index.vectors.runtimes import np
 
 BUDGETS = ((6_000, 3.0, 15.0), (100_000, 10.0, 25.0))
 """Up to so many memories a median query takes at most so many milliseconds by words, and by meaning."""
@@ -99,7 +99,7 @@ class StandIn(Shelf):
         """Vectors as near to each other as those of real texts; a question's is its own."""
         if not self._keeping:
             return super().embed(texts)
-        from commonplace.index.vectors.runtimes import np
+        from memoranda.index.vectors.runtimes import np
 
         self.fresh += len(texts)
         chosen = [int.from_bytes(blake2b(text.encode(), digest_size=7).digest(), "little") for text in texts]
@@ -167,7 +167,7 @@ def _shelf(vectors: str | None, told: Crowd, say: Callable[[str], None]) -> Shel
 
 def _measured(told: Crowd, shelf: Shelf | None, each: int, say: Callable[[str], None]) -> Iterator[Timed]:
     kinds = _kinds(told, each)
-    with tempfile.TemporaryDirectory(prefix="commonplace-asking-") as folder:
+    with tempfile.TemporaryDirectory(prefix="memoranda-asking-") as folder:
         ground = Place(Path(folder), shelf)
         ours = Ours(ground)
         ours.load(told.turns)

@@ -34,11 +34,11 @@ for place in (HERE, HERE.parent / "src"):
         sys.path.insert(0, str(place))
 
 import plain  # noqa: E402
-from commonplace import Draft, open_memory  # noqa: E402
-from commonplace.serve.auth import Access  # noqa: E402
+from memoranda import Draft, open_memory  # noqa: E402
+from memoranda.serve.auth import Access  # noqa: E402
 from vault import rare_word  # noqa: E402
 
-MEMORY = [sys.executable, "-m", "commonplace"]
+MEMORY = [sys.executable, "-m", "memoranda"]
 _ENVIRONMENT = os.environ | {"PYTHONPATH": str(HERE.parent / "src")}
 Ask = Callable[[str, dict[str, object]], Awaitable[str]]
 Connect = Callable[[], AbstractAsyncContextManager[Ask]]
@@ -63,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         name, _, number = way.partition(":")
         if number:
             given.callers = given.processes = int(number)
-        with tempfile.TemporaryDirectory(prefix="commonplace-bench-") as folder:
+        with tempfile.TemporaryDirectory(prefix="memoranda-bench-") as folder:
             lost += _raw(way, Path(folder), given) if name == "raw" else _measured(way, Path(folder) / "home", given)
     return int(lost > 0)
 

@@ -27,14 +27,14 @@ SOURCE = Path(__file__).resolve().parent.parent / "src"
 if str(SOURCE) not in sys.path:
     sys.path.insert(0, str(SOURCE))
 
-from commonplace.config import Settings  # noqa: E402
-from commonplace.errors import TimeRefused  # noqa: E402
-from commonplace.jobs.classify import Classifier, learn  # noqa: E402
-from commonplace.jobs.dedup import near_pairs, plan_duplicates  # noqa: E402
-from commonplace.jobs.job import MERGE, MemoryState  # noqa: E402
-from commonplace.jobs.linking import plan_links  # noqa: E402
-from commonplace.jobs.text_reminders import plan_from_text  # noqa: E402
-from commonplace.note import timephrase  # noqa: E402
+from memoranda.config import Settings  # noqa: E402
+from memoranda.errors import TimeRefused  # noqa: E402
+from memoranda.jobs.classify import Classifier, learn  # noqa: E402
+from memoranda.jobs.dedup import near_pairs, plan_duplicates  # noqa: E402
+from memoranda.jobs.job import MERGE, MemoryState  # noqa: E402
+from memoranda.jobs.linking import plan_links  # noqa: E402
+from memoranda.jobs.text_reminders import plan_from_text  # noqa: E402
+from memoranda.note import timephrase  # noqa: E402
 
 NOW = datetime(2026, 4, 15, 10, tzinfo=UTC)
 CLOSE = ("soul", "lessons", "people")

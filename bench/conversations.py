@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from commonplace import Draft
+from memoranda import Draft
 
 RULES = (
     "Evidence ids are repaired: of one string that holds several (parted by blanks, commas or semicolons) each "

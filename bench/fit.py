@@ -23,10 +23,10 @@ for each in (HERE, HERE.parent / "src"):
 import numpy as np  # noqa: E402
 from scipy.optimize import minimize  # noqa: E402
 
-from commonplace.index import search  # noqa: E402
-from commonplace.index.search import weights  # noqa: E402
-from commonplace.index.search.ranking import Ranking, newest_first  # noqa: E402
 from haystacks import read  # noqa: E402
+from memoranda.index import search  # noqa: E402
+from memoranda.index.search import weights  # noqa: E402
+from memoranda.index.search.ranking import Ranking, newest_first  # noqa: E402
 from retrieval import PAGE, ByWords, Place  # noqa: E402
 
 FITTED = ("words", "before", "after", "around", "conversation", "conversation_words", "speaker",
@@ -97,7 +97,7 @@ _SHARPNESS = 4.0
 
 def _asked(conversation) -> list[Asked]:
     found: list[Asked] = []
-    with TemporaryDirectory(prefix="commonplace-fit-") as folder:
+    with TemporaryDirectory(prefix="memoranda-fit-") as folder:
         pipeline = ByWords(Place(Path(folder)))
         pipeline.load(conversation.turns)
         usual = Ranking

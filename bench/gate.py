@@ -21,7 +21,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "src"))
 
-from commonplace.text.gate import SECRET, SUSPICIOUS, default_rules  # noqa: E402
+from memoranda.text.gate import SECRET, SUSPICIOUS, default_rules  # noqa: E402
 
 BUDGET = 60.0
 """Microseconds for a memory of 200 characters."""

@@ -106,7 +106,7 @@ LARGE_CALLS, LARGE_SHARE, LARGE_ROUNDS = ("open 1", "open 10", "create 1"), 1 / 
 AT_ONCE, AT_ONCE_SECONDS = 5_000, (10.0, 1.0)
 """So many entities in one call, and the seconds they may take: as notes, as a file in place."""
 STORES = ("notes", "file")
-MEMORY = [sys.executable, "-m", "commonplace"]
+MEMORY = [sys.executable, "-m", "memoranda"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -118,7 +118,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("bench-graph: skipped, the reference server needs node and npm")
         return 0
     load = os.getloadavg()[0]
-    with tempfile.TemporaryDirectory(prefix="commonplace-graph-") as folder:
+    with tempfile.TemporaryDirectory(prefix="memoranda-graph-") as folder:
         program = _reference(Path(folder))
         if program is None:
             print(f"bench-graph: skipped, npm could not install {PACKAGE}")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import plain
 import vault
-from commonplace.engine import Memory, open_memory
+from memoranda.engine import Memory, open_memory
 
 PROJECT = "vault"
 

@@ -31,11 +31,11 @@ import sqlite3  # noqa: E402
 
 import plain  # noqa: E402
 import vault  # noqa: E402
-from commonplace.engine import Memory, open_memory  # noqa: E402
-from commonplace.note.model import Draft  # noqa: E402
-from commonplace.query import Query  # noqa: E402
-from commonplace.text.tokens import fts_text  # noqa: E402
 from ground import PROJECT, size  # noqa: E402
+from memoranda.engine import Memory, open_memory  # noqa: E402
+from memoranda.note.model import Draft  # noqa: E402
+from memoranda.query import Query  # noqa: E402
+from memoranda.text.tokens import fts_text  # noqa: E402
 from table import p99  # noqa: E402
 
 SIZES = (1_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure the sizes that are not known yet, and print all."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--to", type=int, default=SIZES[-1], help="notes at most [1000000]")
-    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "commonplace-growth")
+    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "memoranda-growth")
     parser.add_argument("--svg", type=Path, help="draw the growth into this file")
     parser.add_argument("--step", type=int, help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
@@ -88,7 +88,7 @@ def _step(folder: Path, before: int, notes: int) -> Figures:
     found["index, peak MB"] = [resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024]
     there = size(notes_folder)
     found["index size, times the notes"] = [
-        sum(each.stat().st_size for each in (home / ".commonplace").glob("index.db*")) / there
+        sum(each.stat().st_size for each in (home / ".memoranda").glob("index.db*")) / there
     ]
     found["index size, plain FTS5"] = [size(folder / "plain.db") / there]
     with open_memory(home, serving=True) as memory:

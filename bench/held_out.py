@@ -29,9 +29,9 @@ for each in (HERE, HERE.parent / "src"):
     if str(each) not in sys.path:
         sys.path.insert(0, str(each))
 
-from commonplace.index.search import weights  # noqa: E402
-from commonplace.text.tokens import fts_text, query_text, tokens  # noqa: E402
 from conversations import CATEGORIES, Question  # noqa: E402
+from memoranda.index.search import weights  # noqa: E402
+from memoranda.text.tokens import fts_text, query_text, tokens  # noqa: E402
 from public_sets import REPOSITORIES, Collection, found_in  # noqa: E402
 from retrieval import AT_ONCE, ByWords, Ours, Place, gain  # noqa: E402
 from shelf import Shelf  # noqa: E402
@@ -112,7 +112,7 @@ def _measured(
     is_many = len(every) > 100
     for home in every[::sample] if is_many else every:
         ours = Ours if shelf else ByWords
-        with TemporaryDirectory(prefix="commonplace-sets-") as scratch:
+        with TemporaryDirectory(prefix="memoranda-sets-") as scratch:
             name = home.name.replace("/", "_").replace(" ", "_")
             folder = Path(scratch) if homes is None else homes / name
             known = folder / ".known.json"

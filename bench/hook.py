@@ -25,8 +25,8 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "src"), str(HERE)]
 
 import vault  # noqa: E402
-from commonplace import Draft, open_memory  # noqa: E402
-from commonplace.clients.hook_context import PROMPT_TOKENS, START_TOKENS, tokens_in  # noqa: E402
+from memoranda import Draft, open_memory  # noqa: E402
+from memoranda.clients.hook_context import PROMPT_TOKENS, START_TOKENS, tokens_in  # noqa: E402
 
 BEGINNINGS = (
     "",
@@ -44,7 +44,7 @@ PER_SESSION = 20
 MILLISECONDS = {"with a daemon": 150, "without": 300}
 CPU: list[float] = []
 """Milliseconds of computing of each process, the daemon's share apart: on a busy machine the rest is waiting."""
-COMMAND = [sys.executable, "-m", "commonplace"]
+COMMAND = [sys.executable, "-m", "memoranda"]
 PREFERENCES = 40
 
 

@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--notes", type=int, default=10_000, metavar="N")
     notes = parser.parse_args(arguments).notes
-    with tempfile.TemporaryDirectory(prefix="commonplace-bench-") as name:
+    with tempfile.TemporaryDirectory(prefix="memoranda-bench-") as name:
         print(table(_measured(Path(name), notes)))
     return 0
 
@@ -54,7 +54,7 @@ def _measured(folder: Path, notes: int) -> list[Row]:
 
 
 def _ingest(home: Path, source: Path) -> float:
-    program = [sys.executable, "-m", "commonplace", "--home", str(home), "ingest", "--source", "obsidian", "--path"]
+    program = [sys.executable, "-m", "memoranda", "--home", str(home), "ingest", "--source", "obsidian", "--path"]
     environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
     return seconds(
         lambda: subprocess.run([*program, str(source)], check=True, stdout=subprocess.DEVNULL, env=environment)

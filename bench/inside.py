@@ -11,11 +11,11 @@ from types import FrameType
 
 import plain
 import vault
-from commonplace.engine import Memory, open_memory
-from commonplace.faces import DEFAULT_TOOLSETS, registry
-from commonplace.note.markdown import parse_note
-from commonplace.note.model import Draft
 from ground import PROJECT, Ground, size
+from memoranda.engine import Memory, open_memory
+from memoranda.faces import DEFAULT_TOOLSETS, registry
+from memoranda.note.markdown import parse_note
+from memoranda.note.model import Draft
 from table import Budget, Row, interleaved, milliseconds, seconds
 
 INDEX_SECONDS = 15 / 10_000
@@ -59,7 +59,7 @@ def index_size(ground: Ground) -> list[Row]:
     """The index file just after it was made, beside the notes' bytes."""
     home = ground.home(ground.notes)
     notes = size(ground.vault(ground.notes))
-    ours = sum(each.stat().st_size for each in (home / ".commonplace").glob("index.db*"))
+    ours = sum(each.stat().st_size for each in (home / ".memoranda").glob("index.db*"))
     row = Row(f"index size, notes of {notes / 1e6:.1f} MB", "MB", [ours / 1e6],
               [size(ground.plain_index(ground.notes)) / 1e6], "plain FTS5",
               Budget(most=INDEX_TIMES * notes / 1e6))  # fmt: skip
@@ -187,7 +187,7 @@ def _write_all(memories: Sequence[Memory], target: Path, texts: Sequence[str]) -
 
 
 def _edit_all(memories: Sequence[Memory], target: Path, texts: Sequence[str]) -> tuple[list[list[float]], list[float]]:
-    from commonplace.note.edit import Append
+    from memoranda.note.edit import Append
 
     ours: list[list[float]] = [[] for _ in memories]
     raw: list[float] = []

@@ -29,13 +29,13 @@ for place in (HERE, SOURCE):
     if str(place) not in sys.path:
         sys.path.insert(0, str(place))
 
-from commonplace.note.markdown import Record  # noqa: E402
+from memoranda.note.markdown import Record  # noqa: E402
 from table import Budget, Row, table  # noqa: E402
 
 RARE = "heron"
 START = datetime(2026, 5, 1, tzinfo=UTC)
 NOW = "2026-05-02T00:00:00Z"
-MEMORY = [sys.executable, "-m", "commonplace"]
+MEMORY = [sys.executable, "-m", "memoranda"]
 CATEGORIES = ("people", "project", "knowledge", "preferences", "decisions", "lessons", "habits", "skills")
 OPENINGS = ("We learned that", "The team decided on", "She prefers", "Make sure to check", "The repo needs", "用户偏好",
             "Usually we look at", "Nobody remembers", "The deadline moved because of", "会议记录")  # fmt: skip
@@ -158,7 +158,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=3, help="runs of what finds nothing to do [3]")
     parser.add_argument("--settle", type=float, default=5.0, help="seconds the daemon's first round may take [5]")
     given = parser.parse_args(arguments)
-    with tempfile.TemporaryDirectory(prefix="commonplace-lifecycle-") as folder:
+    with tempfile.TemporaryDirectory(prefix="memoranda-lifecycle-") as folder:
         print(table(measured(Path(folder), given.memories, given.inbox, given.rounds, given.settle)))
     return 0
 

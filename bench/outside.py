@@ -14,14 +14,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import commonplace
-from commonplace.engine import open_memory
-from commonplace.note.model import Draft
+import memoranda
 from ground import Ground
+from memoranda.engine import open_memory
+from memoranda.note.model import Draft
 from table import Budget, Row, interleaved, seconds
 
 HERE = Path(__file__).parent
-MEMORY = [sys.executable, "-c", "import sys; from commonplace.cli import main; sys.exit(main())"]
+MEMORY = [sys.executable, "-c", "import sys; from memoranda.cli import main; sys.exit(main())"]
 BARE_CLICK = [sys.executable, str(HERE / "bare_click.py"), "word"]
 BARE_SERVER = [sys.executable, str(HERE / "bare_server.py")]
 HEAVY = ("mcp", "numpy", "pydantic", "asyncio")
@@ -39,7 +39,7 @@ def environment() -> dict[str, str]:
     """What children see: our source on the path, bytecode caches in use, no settings of the user's."""
     hidden = ("PYTHONDONTWRITEBYTECODE", "MEMORY_HOME", "MEMORY_AGENT")
     inherited = {name: value for name, value in os.environ.items() if name not in hidden}
-    source = str(Path(commonplace.__file__).parents[1])
+    source = str(Path(memoranda.__file__).parents[1])
     paths = [source, inherited.get("PYTHONPATH", "")]
     return {**inherited, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
 
@@ -147,7 +147,7 @@ def command_line(ground: Ground) -> list[Row]:
     ]
 
 
-_IMPORTED = "import sys; from commonplace.cli import main; main(); print(*sys.modules)"
+_IMPORTED = "import sys; from memoranda.cli import main; main(); print(*sys.modules)"
 
 
 def _process_ms(command: list[str]) -> float:

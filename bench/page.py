@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from browser.chromium import open_browser
 from browser.house import Served
-from commonplace import open_memory
+from memoranda import open_memory
 from vault import make_vault, rare_word
 
 BUDGET = 200.0
@@ -62,7 +62,7 @@ def furnish(home: Path, notes: int) -> None:
 
 
 def _append(text: str) -> Any:
-    from commonplace.note.edit import Append
+    from memoranda.note.edit import Append
 
     return Append(text)
 
@@ -119,7 +119,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="commonplace-page-") as folder:
+    with tempfile.TemporaryDirectory(prefix="memoranda-page-") as folder:
         home = Path(folder) / "home"
         begin = time.perf_counter()
         furnish(home, given.notes)

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from commonplace.text.tokens import fts_text, query_text
+from memoranda.text.tokens import fts_text, query_text
 
 
 def write(folder: Path, name: str, data: bytes) -> None:

@@ -10,9 +10,9 @@ from datetime import datetime
 from pathlib import Path
 from random import Random
 
-from commonplace import Draft
-from commonplace.text.tokens import words
 from conversations import Question, from_locomo
+from memoranda import Draft
+from memoranda.text.tokens import words
 
 REPOSITORIES = {
     "locomo": "LoCoMo's JSON: any files locomo*.json in the folder itself",

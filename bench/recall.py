@@ -26,9 +26,9 @@ for each in (HERE, HERE.parent / "src"):
 
 import haystacks  # noqa: E402
 import scorer  # noqa: E402
-from commonplace.index.search import weights  # noqa: E402
-from commonplace.index.vectors import NoModel  # noqa: E402
 from conversations import CATEGORIES, RULES, Conversation  # noqa: E402
+from memoranda.index.search import weights  # noqa: E402
+from memoranda.index.vectors import NoModel  # noqa: E402
 from retrieval import PIPELINES, Answer, ByWords, Kept, Place, ask, measures, possible  # noqa: E402
 from shelf import Shelf  # noqa: E402
 
@@ -148,7 +148,7 @@ def _runs(bench: Bench, asked: argparse.Namespace) -> Iterator[Run]:
         if asked.scope != "conversation" and together:
             scopes.append(("pooled", None, together))
         for scope, conversation, some in scopes:
-            with tempfile.TemporaryDirectory(prefix="commonplace-recall-") as folder:
+            with tempfile.TemporaryDirectory(prefix="memoranda-recall-") as folder:
                 pipeline = PIPELINES[name](Place(Path(folder), bench.shelf, some[0].asked))
                 texts = bench.texts(some)
                 pipeline.load(texts)

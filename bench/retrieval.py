@@ -14,9 +14,9 @@ from pathlib import Path
 from statistics import median
 from typing import Protocol
 
-from commonplace import Draft, config, open_memory
-from commonplace.engine.embedding import Embedding
 from conversations import Question
+from memoranda import Draft, config, open_memory
+from memoranda.engine.embedding import Embedding
 from shelf import Nearest, Shelf
 
 DEPTH, PAGE = 50, 10
@@ -67,7 +67,7 @@ class ByWords:
     `loading` is how many seconds that took, `computing` how many of them processors worked for it.
     """
 
-    name = "commonplace"
+    name = "memoranda"
     meaning = False
 
     def __init__(self, place: Place):

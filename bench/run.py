@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     compileall.compile_dir(HERE.parent / "src", quiet=1)
     rows: list[Row] = []
     load = os.getloadavg()[0]
-    with tempfile.TemporaryDirectory(prefix="commonplace-bench-") as folder:
+    with tempfile.TemporaryDirectory(prefix="memoranda-bench-") as folder:
         ground = Ground(Path(folder), asked.notes, large=asked.large)
         sync = outside.disk_sync_ms(Path(folder))
         for name in (each for each in FIGURES if each in names):

@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from commonplace import config
-from commonplace.index.vectors import ModelSettings, identify
+from memoranda import config
+from memoranda.index.vectors import ModelSettings, identify
 
 if TYPE_CHECKING:
-    from commonplace.index.vectors.runtimes import np
+    from memoranda.index.vectors.runtimes import np
 
 AT_ONCE = 256
 
@@ -25,11 +25,11 @@ class Shelf:
     """
 
     def __init__(self) -> None:
-        with tempfile.TemporaryDirectory(prefix="commonplace-shelf-") as folder:
+        with tempfile.TemporaryDirectory(prefix="memoranda-shelf-") as folder:
             settings = config.load(Path(folder))
         self.choice = ModelSettings(settings.semantic_model, settings.semantic_endpoint, settings.semantic_key)
         self.name = identify(self.choice).name
-        from commonplace.index.vectors import runtimes
+        from memoranda.index.vectors import runtimes
 
         self._model = runtimes.open_model(self.choice)
         self._held: dict[str, np.ndarray] = {}
@@ -49,7 +49,7 @@ class Shelf:
     @contextmanager
     def lent(self) -> Iterator[None]:
         """Every home opened in here has this model, which is loaded already."""
-        from commonplace.index.vectors import runtimes
+        from memoranda.index.vectors import runtimes
 
         usual = runtimes.open_model
         runtimes.open_model = lambda choice: self
@@ -62,7 +62,7 @@ class Shelf:
         """A unit vector for each text, a row each."""
         if not self._keeping:
             return self._model.embed(texts)
-        from commonplace.index.vectors.runtimes import np
+        from memoranda.index.vectors.runtimes import np
 
         if new := [text for text in dict.fromkeys(texts) if text not in self._held]:
             begin = time.perf_counter()
@@ -92,7 +92,7 @@ class Nearest:
 
     def nearest(self, text: str, depth: int) -> list[str]:
         """The keys of the nearest texts, nearest first."""
-        from commonplace.index.vectors.runtimes import np
+        from memoranda.index.vectors.runtimes import np
 
         if len(self._rows) > 1:
             self._rows = [np.concatenate(self._rows)]

@@ -37,12 +37,12 @@ for place in (HERE, HERE.parent / "src", HERE.parent / "tests"):
         sys.path.insert(0, str(place))
 
 import callers  # noqa: E402
-from commonplace import Draft, Memory, open_memory  # noqa: E402
-from commonplace.errors import CommonplaceError  # noqa: E402
-from commonplace.store.base import sha256  # noqa: E402
-from commonplace.store.journal import Change  # noqa: E402
-from commonplace.store.postgres.space_database import SpaceDatabase  # noqa: E402
-from commonplace.transfer.whole_home import move  # noqa: E402
+from memoranda import Draft, Memory, open_memory  # noqa: E402
+from memoranda.errors import MemorandaError  # noqa: E402
+from memoranda.store.base import sha256  # noqa: E402
+from memoranda.store.journal import Change  # noqa: E402
+from memoranda.store.postgres.space_database import SpaceDatabase  # noqa: E402
+from memoranda.transfer.whole_home import move  # noqa: E402
 from postgres.server import served  # noqa: E402
 from vault import rare_word  # noqa: E402
 
@@ -118,7 +118,7 @@ def _client(
         try:
             _call(memory, random, f"Client {who} {number}", number, count, written)
             took.append(time.perf_counter() - start)
-        except CommonplaceError as error:
+        except MemorandaError as error:
             refused.append(str(error))
         number += 1
         time.sleep(random.random())
@@ -141,7 +141,7 @@ def _call(memory: Memory, random: Random, title: str, number: int, count: int, w
 def _daemon(home: str, source: Path, cache: Path) -> Iterator[Path]:
     """A `memory serve` of this version of the source. Yields its home, where its socket is."""
     environment = os.environ | {"PYTHONPATH": str(source), "XDG_CACHE_HOME": str(cache)}
-    command = [sys.executable, "-m", "commonplace", "serve", "--home", home, "--interval", "1h",
+    command = [sys.executable, "-m", "memoranda", "serve", "--home", home, "--interval", "1h",
                "--http", "127.0.0.1:0"]  # fmt: skip
     process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                                text=True)  # fmt: skip
@@ -265,7 +265,7 @@ def _rows(count: int, space: Path) -> tuple[str, str]:
     with open_memory(space) as memory:
         memory.write(draft(51))  # makes the folder
         memory.write(draft(1))
-    change = Change.load((space / ".commonplace/history/journal.jsonl").read_bytes().splitlines()[-1])
+    change = Change.load((space / ".memoranda/history/journal.jsonl").read_bytes().splitlines()[-1])
     text = (space / _place(1)).read_text()
     notes, journal = [], []
     for number in range(1, count + 1):
@@ -290,10 +290,10 @@ def _fill_space(url: str, name: str, notes: str, journal: str) -> None:
             ("note", "space, project, path, kind, body, sha256, mode, changed_ns, number", notes),
             ("journal", "space, number, id, at, line", journal),
         ):
-            with cursor.copy(f"copy commonplace.{table}_{suffix} ({columns}) from stdin") as copy:
+            with cursor.copy(f"copy memoranda.{table}_{suffix} ({columns}) from stdin") as copy:
                 copy.write(rows.replace("@\t", f"{name}\t"))
-        db.execute("update commonplace.space set last = %s where name = %s", [journal.count("\n"), name])
-    db.execute(f"vacuum analyze commonplace.note_{suffix}, commonplace.journal_{suffix}")
+        db.execute("update memoranda.space set last = %s where name = %s", [journal.count("\n"), name])
+    db.execute(f"vacuum analyze memoranda.note_{suffix}, memoranda.journal_{suffix}")
     database.close()
 
 
@@ -413,7 +413,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--each", type=int, default=10_000, help="notes in each of them [10000]")
     parser.add_argument("--cold", type=int, default=100_000, help="notes of a cold start [100000]")
     given = parser.parse_args(arguments)
-    with served(durable=True) as url, tempfile.TemporaryDirectory(prefix="commonplace-bench-") as folder:
+    with served(durable=True) as url, tempfile.TemporaryDirectory(prefix="memoranda-bench-") as folder:
         for name in given.parts.split(","):
             if name in ("clients", "lag") and "calls" not in given.parts:
                 with opened(url, "calls", Path(folder) / "a") as memory:

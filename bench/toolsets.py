@@ -9,11 +9,11 @@ from random import Random
 from typing import Any
 
 import plain
-from commonplace.engine import Memory, open_memory
-from commonplace.faces import registry
-from commonplace.faces.tool import Registry
-from commonplace.note.entry import DEFAULT_NAMESPACE, places
 from ground import Ground
+from memoranda.engine import Memory, open_memory
+from memoranda.faces import registry
+from memoranda.faces.tool import Registry
+from memoranda.note.entry import DEFAULT_NAMESPACE, places
 from table import Budget, Row, interleaved, milliseconds
 
 GRAPH_TIMES, SMALL_TIMES, RECALL_TIMES = 0.2, 1.0, 2.0

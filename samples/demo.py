@@ -74,12 +74,12 @@ class Agent:
 
 def memory(home: Path, *arguments: str) -> str:
     """Run the `memory` command on the same home, as a person would."""
-    command = [sys.executable, "-m", "commonplace", *arguments, "--home", str(home)]
+    command = [sys.executable, "-m", "memoranda", *arguments, "--home", str(home)]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 async def work(home: Path, vault: Path) -> None:
-    server = StdioServerParameters(command=sys.executable, args=["-m", "commonplace", "mcp", "--home", str(home)])
+    server = StdioServerParameters(command=sys.executable, args=["-m", "memoranda", "mcp", "--home", str(home)])
     async with Client(stdio_client(server)) as client:
         agent = Agent(client)
         tools = (await client.list_tools()).tools
@@ -131,7 +131,7 @@ async def work(home: Path, vault: Path) -> None:
 
 def main() -> None:
     started = time.perf_counter()
-    with tempfile.TemporaryDirectory(prefix="commonplace-demo-") as folder:
+    with tempfile.TemporaryDirectory(prefix="memoranda-demo-") as folder:
         vault = Path(folder) / "vault"
         shutil.copytree(VAULT, vault)
         asyncio.run(work(Path(folder) / "home", vault))

@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-# Tests depend neither on the machine's speed nor on chance; COMMONPLACE_EXPLORE=1 looks for new examples, and many.
-EXPLORE = bool(os.environ.get("COMMONPLACE_EXPLORE"))
+# Tests depend neither on the machine's speed nor on chance; MEMORANDA_EXPLORE=1 looks for new examples, and many.
+EXPLORE = bool(os.environ.get("MEMORANDA_EXPLORE"))
 settings.register_profile(
     "ours", deadline=None, print_blob=True, derandomize=not EXPLORE, max_examples=500 if EXPLORE else 50
 )
@@ -114,7 +114,7 @@ class Terminal:
         self.home = folder / "user" / ".memory"
 
     def __call__(self, *argv: str, stdin: str | bytes = "") -> Ran:
-        from commonplace.cli import main
+        from memoranda.cli import main
 
         data = stdin.encode() if isinstance(stdin, str) else stdin
         streams = sys.stdin, sys.stdout, sys.stderr
@@ -150,7 +150,7 @@ class Terminal:
 @pytest.fixture
 def memory(tmp_path: Path) -> Iterator[Any]:
     """The owner's memory over an empty home, which is looked at anew on each call."""
-    from commonplace import open_memory
+    from memoranda import open_memory
 
     with open_memory(tmp_path / "home", watch=False) as opened:
         yield opened

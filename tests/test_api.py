@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-import commonplace
-from commonplace import Draft, InvalidInput, Memory, Session, open_memory
+import memoranda
+from memoranda import Draft, InvalidInput, Memory, Session, open_memory
 
 NOW = datetime(2026, 5, 6, 10, tzinfo=UTC)
 
 
 @pytest.mark.promise("api-1")
 def test_the_package_lists_its_public_names() -> None:
-    assert dir(commonplace) == sorted([*commonplace.__all__, "__version__"])
-    assert all(getattr(commonplace, name) is not None for name in dir(commonplace))
+    assert dir(memoranda) == sorted([*memoranda.__all__, "__version__"])
+    assert all(getattr(memoranda, name) is not None for name in dir(memoranda))
 
 
 def test_an_open_memory_is_the_public_class_for_every_caller(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_export_and_import_are_verbs(tmp_path: Path) -> None:
         assert list(other.export(category="preferences")) == lines[:1]
         with pytest.raises(InvalidInput):
             other.export(category="nope")
-        with pytest.raises(commonplace.CommonplaceError):
+        with pytest.raises(memoranda.MemorandaError):
             other.import_(["{"])
 
 

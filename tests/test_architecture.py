@@ -8,13 +8,13 @@ import sys
 from functools import cache
 from pathlib import Path
 
-import commonplace
-from commonplace import Draft, open_memory
-from commonplace.faces import registry
-from commonplace.index.database import Queries
-from commonplace.index.index import Index
+import memoranda
+from memoranda import Draft, open_memory
+from memoranda.faces import registry
+from memoranda.index.database import Queries
+from memoranda.index.index import Index
 
-SOURCE = Path(commonplace.__file__).parent
+SOURCE = Path(memoranda.__file__).parent
 FILES = {str(path.relative_to(SOURCE)): path for path in sorted(SOURCE.rglob("*.py"))}
 
 # What each layer may import, besides itself; imports inside functions and for type checkers count.
@@ -44,8 +44,8 @@ BELOW = {
     "": {"api", "errors", "note", "query", "faces"},
 }  # fmt: skip
 VALUES = {
-    "commonplace.index.rows", "commonplace.store.journal", "commonplace.store.base", "commonplace.store.files",
-    "commonplace.store.path_guard", "commonplace.store.layout",
+    "memoranda.index.rows", "memoranda.store.journal", "memoranda.store.base", "memoranda.store.files",
+    "memoranda.store.path_guard", "memoranda.store.layout",
 }  # fmt: skip
 """Modules below the engine whose values and pure functions views may use: notes as rows, changes of the history, the
 guard of paths, durable files, the names of a home's files, those that are the same on all machines."""
@@ -86,20 +86,20 @@ def imports(name: str) -> list[tuple[str, str]]:
             module = node.module or ""
             for alias in node.names:
                 full = f"{module}.{alias.name}"
-                found.append((full if is_module(full) or module == "commonplace" else module, where))
+                found.append((full if is_module(full) or module == "memoranda" else module, where))
     return found
 
 
 def is_module(dotted: str) -> bool:
-    path = dotted.removeprefix("commonplace.").replace(".", "/")
-    return dotted.startswith("commonplace.") and (f"{path}.py" in FILES or f"{path}/__init__.py" in FILES)
+    path = dotted.removeprefix("memoranda.").replace(".", "/")
+    return dotted.startswith("memoranda.") and (f"{path}.py" in FILES or f"{path}/__init__.py" in FILES)
 
 
 def our_layer(module: str) -> str | None:
     """The layer of one of our modules, None for others."""
-    if module != "commonplace" and not module.startswith("commonplace."):
+    if module != "memoranda" and not module.startswith("memoranda."):
         return None
-    name = module.removeprefix("commonplace").lstrip(".").partition(".")[0]
+    name = module.removeprefix("memoranda").lstrip(".").partition(".")[0]
     return name if name in BELOW else ""
 
 
@@ -144,7 +144,7 @@ def test_no_modules_import_each_other_in_a_circle():
 
 def file_of(module: str) -> str | None:
     """The file of one of our modules; the package itself, which imports lazily, is none."""
-    path = module.removeprefix("commonplace.").replace(".", "/")
+    path = module.removeprefix("memoranda.").replace(".", "/")
     return next((each for each in (f"{path}.py", f"{path}/__init__.py") if each in FILES), None)
 
 
@@ -154,7 +154,7 @@ def test_nothing_in_the_engine_imports_the_facade():
         for name in FILES
         if layer(name) == "engine" and name != "engine/__init__.py"
         for module, where in imports(name)
-        if module in ("commonplace.engine.memory", "commonplace.engine")
+        if module in ("memoranda.engine.memory", "memoranda.engine")
     ]
     assert wrong == []
 
@@ -164,14 +164,14 @@ def test_modules_of_the_engine_use_those_above_them_in_the_table():
     text = (SOURCE.parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8")
     table = text.partition("Inside `engine/`")[2].partition("\n## ")[0]
     rows = [re.findall(r"`(\w+)\.py`", line.split("|")[1]) for line in table.splitlines() if line.startswith("| `")]
-    place = {f"commonplace.engine.{name}": number for number, row in enumerate(rows) for name in row}
+    place = {f"memoranda.engine.{name}": number for number, row in enumerate(rows) for name in row}
     modules = {name for name in FILES if layer(name) == "engine" and name != "engine/__init__.py"}
     assert {file_of(module) for module in place} == modules
     wrong = [
         f"{where} imports {module}"
         for name in sorted(modules)
         for module, where in imports(name)
-        if place.get(module, -1) > place[f"commonplace.{name[:-3].replace('/', '.')}"]
+        if place.get(module, -1) > place[f"memoranda.{name[:-3].replace('/', '.')}"]
     ]
     assert wrong == []
 
@@ -248,7 +248,7 @@ def test_what_the_engine_asks_of_the_index_stands_on_the_page(tmp_path):
     """What a second database would have to offer."""
     text = (SOURCE.parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8")
     section = text.partition("## Where a second database would stand\n")[2].partition("\n## ")[0]
-    index = Index(tmp_path / ".commonplace" / "index.db")
+    index = Index(tmp_path / ".memoranda" / "index.db")
     offered = {each for each in dir(index) if not each.startswith("_")}
     queries = {each for each in ("notes", "entries", "links", "entities") if isinstance(getattr(index, each), Queries)}
     used = {match for name, path in FILES.items() if layer(name) == "engine"

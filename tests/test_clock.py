@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from commonplace.clock import since
+from memoranda.clock import since
 
 NOW = datetime(2026, 5, 7, 10, 30, 15, 500, tzinfo=UTC)  # a Thursday
 EAST = timezone(timedelta(hours=8))

@@ -12,9 +12,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace import config_text
-from commonplace.config import Settings, load
-from commonplace.errors import ConfigError
+from memoranda import config_text
+from memoranda.config import Settings, load
+from memoranda.errors import ConfigError
 
 SEED = {"LLM_API_URL": "https://example.org/v1", "LLM_MODEL": "m", "OPENROUTER_API_KEY": "seed-key"}
 
@@ -138,7 +138,7 @@ def test_sections_of_plain_values_need_no_library(text):
 def test_the_command_starts_without_the_yaml_library_when_the_configuration_is_plain(tmp_path):
     (tmp_path / "config.yaml").write_text("projects:\n  vault: /tmp/vault\nhistory:\n  days: 30\n")
     code = (
-        "import sys; from commonplace import config;"
+        "import sys; from memoranda import config;"
         f"s = config.load({str(tmp_path)!r}); assert s.history_days == 30 and s.projects;"
         "sys.exit('yaml' in sys.modules)"
     )

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
-from commonplace.cli import command_group
-from commonplace.serve.http import place_of
+from memoranda.cli import command_group
+from memoranda.serve.http import place_of
 
 DEPLOY = Path(__file__).parents[1] / "deploy"
 

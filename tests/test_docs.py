@@ -85,7 +85,7 @@ def test_the_readmes_shell_examples_run(terminal) -> None:
 
 
 def test_every_setting_in_the_pages_is_known(tmp_path) -> None:
-    from commonplace.config import load
+    from memoranda.config import load
 
     for page in PAGES:
         for block in blocks(page, "yaml"):
@@ -119,7 +119,7 @@ def test_every_name_in_the_pages_for_developers_is_one_of_the_code(page: str) ->
 
 def test_the_layer_table_names_every_layer() -> None:
     text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
-    package = ROOT / "src" / "commonplace"
+    package = ROOT / "src" / "memoranda"
     for place in package.iterdir():
         if place.name.startswith("__") or place.suffix not in ("", ".py"):
             continue

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from commonplace.llm import PAUSE, Endpoint, NoAnswer
 from contract.language_model import language_model
+from memoranda.llm import PAUSE, Endpoint, NoAnswer
 
 
 def same(answer: Any) -> Any:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.query import Query, parse
+from memoranda.query import Query, parse
 
 NOW = datetime(2026, 5, 7, 10, 0, tzinfo=UTC)
 

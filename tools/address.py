@@ -27,7 +27,7 @@ def owner_and_name(url: str) -> tuple[str, str]:
 def write(root: Path, url: str) -> None:
     """Write the address into the files of the checkout at `root`. Raises ValueError."""
     owner, name = owner_and_name(url)
-    claim = f"<!-- mcp-name: io.github.{owner}/commonplace -->"
+    claim = f"<!-- mcp-name: io.github.{owner}/memoranda -->"
     for file, pattern, text in (
         ("pyproject.toml", r"\[project\.urls\]\nRepository = .*\n\n|(?=\[project\.scripts\])",
          f'{URLS}"https://github.com/{owner}/{name}"\n\n'),

@@ -30,13 +30,13 @@ CHECKS = [
 ]
 PLUGIN = [
     ("claude", ["plugin", "marketplace", "add", str(ROOT)], ""),
-    ("claude", ["plugin", "install", "commonplace@commonplace"], ""),
-    ("claude", ["mcp", "list"], "plugin:commonplace:memory"),
+    ("claude", ["plugin", "install", "memoranda@memoranda"], ""),
+    ("claude", ["mcp", "list"], "plugin:memoranda:memory"),
     ("codex", ["plugin", "marketplace", "add", str(ROOT)], ""),
-    ("codex", ["plugin", "add", "commonplace@commonplace"], ""),
+    ("codex", ["plugin", "add", "memoranda@memoranda"], ""),
     ("codex", ["mcp", "list"], "memory"),
     ("copilot", ["plugin", "marketplace", "add", str(ROOT)], ""),
-    ("copilot", ["plugin", "install", "commonplace@commonplace"], "1 skill"),
+    ("copilot", ["plugin", "install", "memoranda@memoranda"], "1 skill"),
     ("gemini", ["extensions", "install", str(ROOT / "plugin" / "gemini"), "--consent"], ""),
 ]
 READS = [("claude", ["mcp", "list"], "Connected"), ("codex", ["mcp", "get", "memory", "--json"], '"enabled": true'),
@@ -133,7 +133,7 @@ def main() -> int:
     if what not in ("bundles", "clients"):
         print(__doc__)
         return 2
-    folder = Path(sys.argv[2] if len(sys.argv) > 2 else Path(tempfile.gettempdir()) / "commonplace-clients").resolve()
+    folder = Path(sys.argv[2] if len(sys.argv) > 2 else Path(tempfile.gettempdir()) / "memoranda-clients").resolve()
     scratch = Scratch(folder)
     (bundles if what == "bundles" else clients)(scratch)
     return int(scratch.failed > 0)

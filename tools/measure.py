@@ -42,7 +42,7 @@ FLOWS = {
 CHILD = """
 import json, os, sys
 commands, root = json.loads(sys.argv[1]), sys.argv[2]
-from commonplace.cli import main
+from memoranda.cli import main
 sys.stdout = open(os.devnull, "w")
 for argv in commands[:-1]:
     main(argv)
@@ -121,7 +121,7 @@ def flows(source: Path) -> dict[str, str]:
     for name, commands in FLOWS.items():
         with tempfile.TemporaryDirectory() as home:
             environment = {**os.environ, "PYTHONPATH": str(source), "MEMORY_HOME": home, "MEMORY_SEMANTIC": "off"}
-            child = [sys.executable, "-c", CHILD, json.dumps(commands), str(source / "commonplace")]
+            child = [sys.executable, "-c", CHILD, json.dumps(commands), str(source / "memoranda")]
             ran = subprocess.run(child, env=environment, capture_output=True, text=True, timeout=120, check=True)
             functions_run, files, calls = json.loads(ran.stderr.splitlines()[-1])
             found[f"functions run: {name}"] = f"{functions_run} in {files} files, {calls:,} calls"

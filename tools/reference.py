@@ -11,16 +11,16 @@ from typing import Any
 
 import click
 
-from commonplace import config
-from commonplace.cli import command_group
-from commonplace.cli.syntax import Command, Group, PositionalWords, manual_page
-from commonplace.clients.install import snippet
-from commonplace.clients.table import Server, clients
-from commonplace.clients.table import entry as client_entry
-from commonplace.engine.overview import KEYS
-from commonplace.faces import DEFAULT_TOOLSETS, TOOLSETS, registry
-from commonplace.faces.tool import Tool, Toolset
-from commonplace.note.model import FURTHER
+from memoranda import config
+from memoranda.cli import command_group
+from memoranda.cli.syntax import Command, Group, PositionalWords, manual_page
+from memoranda.clients.install import snippet
+from memoranda.clients.table import Server, clients
+from memoranda.clients.table import entry as client_entry
+from memoranda.engine.overview import KEYS
+from memoranda.faces import DEFAULT_TOOLSETS, TOOLSETS, registry
+from memoranda.faces.tool import Tool, Toolset
+from memoranda.note.model import FURTHER
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -61,7 +61,7 @@ This page is made by `tools/reference.py` from the table that `memory install` w
 **What changes.** One entry, and the hooks (`docs/hooks.md`; `--no-hooks` leaves them out). Comments, order, line ends,
 trailing commas, mode and symlinks of a file stay; `memory uninstall` leaves the bytes that were there before. A file
 that is not understood is not changed: you are told why, and what to paste. An entry `memory` that is not ours stays,
-unless you say `--replace`. What a file was before is kept in `.commonplace/install/` of the memory, the last 5 copies
+unless you say `--replace`. What a file was before is kept in `.memoranda/install/` of the memory, the last 5 copies
 of each client; `cp` brings one back, and `memory erase` takes those that quote what it erases. If another program
 changes the file meanwhile, its change is kept. At the end the command that was written is started
 once and asked for its tools.

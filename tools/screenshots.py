@@ -64,7 +64,7 @@ def main(folder: Path) -> int:
         print(why, file=sys.stderr)
         return 1
     folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="commonplace-page-") as scratch:
+    with tempfile.TemporaryDirectory(prefix="memoranda-page-") as scratch:
         home = Path(scratch) / "home"
         furnish(home)
         served = Served(home)

@@ -24,7 +24,7 @@ from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull,
 from playwright.async_api import Request, async_playwright
 
 BACK = "https://claude.ai/api/mcp/auth_callback"
-COMMAND = [sys.executable, "-m", "commonplace"]
+COMMAND = [sys.executable, "-m", "memoranda"]
 
 
 class Storage:

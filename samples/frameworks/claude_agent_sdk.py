@@ -1,4 +1,4 @@
-"""The Claude Agent SDK with the memory tools over MCP. `pip install commonplace claude-agent-sdk`."""
+"""The Claude Agent SDK with the memory tools over MCP. `pip install memoranda claude-agent-sdk`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from claude_agent_sdk import ClaudeAgentOptions, ResultMessage, query
 
 
 def options(home: str) -> ClaudeAgentOptions:
-    server = {"type": "stdio", "command": sys.executable, "args": ["-m", "commonplace", "--home", home, "mcp"],
+    server = {"type": "stdio", "command": sys.executable, "args": ["-m", "memoranda", "--home", home, "mcp"],
               "alwaysLoad": True}  # fmt: skip
     return ClaudeAgentOptions(mcp_servers={"memory": server}, allowed_tools=["mcp__memory"])  # type: ignore[dict-item]
 

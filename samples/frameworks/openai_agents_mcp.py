@@ -1,6 +1,6 @@
 """An agent of the OpenAI Agents SDK with the memory tools over MCP, and its transcript in the same home.
 
-`pip install 'commonplace[openai-agents]'`. Give `main` a model name instead of an object to use a real one.
+`pip install 'memoranda[openai-agents]'`. Give `main` a model name instead of an object to use a real one.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from typing import Any
 from agents import Agent, RunConfig, Runner
 from agents.mcp import MCPServerStdio
 
-from commonplace import open_memory
-from commonplace.clients.openai_agents import CommonplaceSession
+from memoranda import open_memory
+from memoranda.clients.openai_agents import MemorandaSession
 
 
 async def main(question: str, home: str, model: Any = "gpt-5") -> str:
     params: Any = {
         "command": sys.executable,
-        "args": ["-m", "commonplace", "--home", home, "mcp"],
+        "args": ["-m", "memoranda", "--home", home, "mcp"],
         "env": dict(os.environ),
     }
     async with MCPServerStdio(params=params, client_session_timeout_seconds=30) as server:
         with open_memory(home, agent="openai-agents") as memory:
             agent = Agent("assistant", instructions="Use your memory.", mcp_servers=[server], model=model)
-            session = CommonplaceSession("samples", memory)
+            session = MemorandaSession("samples", memory)
             result = await Runner.run(agent, question, session=session, run_config=RunConfig(tracing_disabled=True))
     return str(result.final_output)
 

@@ -1,4 +1,4 @@
-// The Vercel AI SDK with the memory tools over MCP: npm install ai @ai-sdk/mcp; pip install commonplace.
+// The Vercel AI SDK with the memory tools over MCP: npm install ai @ai-sdk/mcp; pip install memoranda.
 import { experimental_createMCPClient as createMCPClient } from "@ai-sdk/mcp";
 import { Experimental_StdioMCPTransport as StdioTransport } from "@ai-sdk/mcp/mcp-stdio";
 import { generateText, stepCountIs } from "ai";

@@ -29,7 +29,7 @@ def test_every_kind_of_query_has_a_row_beside_plain_full_text(tmp_path):
     for kind in ("questions", "a word of 1 or 2 turns", "the 20 commonest", "two words of one turn",
                  "a phrase of three words", "2,000 characters, a question"):  # fmt: skip
         rows = [line for line in printed.splitlines() if line.startswith(kind)]
-        assert ["commonplace" in rows[0], "fts5" in rows[1], len(rows)] == [True, True, 2]
+        assert ["memoranda" in rows[0], "fts5" in rows[1], len(rows)] == [True, True, 2]
         assert rows[0].endswith((" ok", " over"))
 
 
@@ -37,9 +37,9 @@ def test_vectors_that_are_no_model_s_are_called_a_stand_in(tmp_path):
     arguments = ("asking.py", sets.locomo(tmp_path), "--memories", "60", "--each", "3", "--json", "--vectors")
     printed, remarks = sets.run(*arguments, "near", model=tiny.make(tmp_path / "wee"))
     figures = [json.loads(line) for line in printed.splitlines()]
-    assert {each["pipeline"] for each in figures} == {"commonplace", "commonplace + wee", "fts5 porter, OR"}
+    assert {each["pipeline"] for each in figures} == {"memoranda", "memoranda + wee", "fts5 porter, OR"}
     assert {(each["pipeline"], each["budget_ms"]) for each in figures} == {
-        ("commonplace", 3), ("commonplace + wee", 15), ("fts5 porter, OR", None),
+        ("memoranda", 3), ("memoranda + wee", 15), ("fts5 porter, OR", None),
     }  # fmt: skip
     assert "Vectors are a stand-in" in remarks
     _, remarks = sets.run(*arguments, "model", model=tmp_path / "wee")

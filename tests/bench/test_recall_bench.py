@@ -78,7 +78,7 @@ def test_a_run_tells_its_rules_its_rates_and_what_it_leaves_out(ran):
     assert "Plain cosine is left out: Searching by meaning is switched off" in printed
     assert "notes a second, durable and indexed." in printed
     for row in ("categories 1-4", "categories 1-5", "multi-hop", "adversarial", "a  ", "b  "):
-        for pipeline in ("commonplace", "fts5 porter, OR", "grep"):
+        for pipeline in ("memoranda", "fts5 porter, OR", "grep"):
             assert any(line.startswith(row) and f" {pipeline} " in line for line in printed.splitlines())
 
 
@@ -89,9 +89,9 @@ def test_json_is_one_object_a_line_with_the_promised_keys(tmp_path):
         (scope, group) for scope in ("conversation", "pooled") for group in ("1-4", "1-5", "1", "2", "4", "5")
     }
     for each in found:
-        evidence = ["evidence@700"] if each["pipeline"] == "commonplace" else []
+        evidence = ["evidence@700"] if each["pipeline"] == "memoranda" else []
         assert list(each) == ["scope", "categories", "pipeline", "questions", *FIGURES, *evidence]
-    ours = next(each for each in found if each["pipeline"] == "commonplace" and each["categories"] == "1-5")
+    ours = next(each for each in found if each["pipeline"] == "memoranda" and each["categories"] == "1-5")
     assert (ours["scope"], ours["questions"], ours["recall@10"], ours["evidence@700"]) == ("conversation", 5, 1, 1)
     assert conversations.RULES in remarks
 
@@ -100,7 +100,7 @@ def test_sessions_as_notes_are_measured_by_sessions_and_by_evidence(tmp_path):
     printed, _ = sets.run("recall.py", sets.locomo(tmp_path), "--json", "--notes", "session", "--prompt", "300")
     for each in lines(printed):
         assert (each["notes"], each["recall@5"], each["session_recall@10"]) == ("session", None, 1)
-        assert ("evidence@700" in each) == (each["pipeline"] == "commonplace")
+        assert ("evidence@700" in each) == (each["pipeline"] == "memoranda")
         if "evidence@700" in each and each["categories"] == "4":
             assert each["evidence@700"] == 1
     table, _ = sets.run("recall.py", sets.locomo(tmp_path), "--notes", "session", "--only", "ours")

@@ -13,7 +13,7 @@ import pytest
 
 from browser.chromium import open_browser
 from browser.house import Served, furnish
-from commonplace import open_memory
+from memoranda import open_memory
 
 
 @pytest.fixture(scope="module")

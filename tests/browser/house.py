@@ -11,10 +11,10 @@ import time
 from datetime import timedelta
 from pathlib import Path
 
-from commonplace import Draft, clock, open_memory
-from commonplace.clock import stamp
-from commonplace.jobs import reminders
-from commonplace.serve.auth import Access, PageVisitors
+from memoranda import Draft, clock, open_memory
+from memoranda.clock import stamp
+from memoranda.jobs import reminders
+from memoranda.serve.auth import Access, PageVisitors
 
 NOTES = {
     "Reading group": "The reading group meets on Tuesdays in room 4.",
@@ -85,7 +85,7 @@ class Served:
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port = free.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
-        command = [sys.executable, "-m", "commonplace", "serve", "--home", str(home), "--no-socket"]
+        command = [sys.executable, "-m", "memoranda", "serve", "--home", str(home), "--no-socket"]
         self._log = (home.parent / "serve.log").open("wb")
         self._process = subprocess.Popen(
             [*command, "--http", f"127.0.0.1:{self.port}"], stdout=self._log, stderr=self._log

@@ -8,8 +8,8 @@ import pytest
 
 from browser.chromium import missing
 from browser.conftest import AXE, serious_faults
-from commonplace import Draft
-from commonplace.note.edit import Append
+from memoranda import Draft
+from memoranda.note.edit import Append
 
 if why := missing():
     pytest.skip(why, allow_module_level=True)

@@ -8,14 +8,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import commonplace
+import memoranda
 
-PROGRAM = [sys.executable, "-m", "commonplace"]
+PROGRAM = [sys.executable, "-m", "memoranda"]
 
 
 def environment(**more: str) -> dict[str, str]:
     """The environment of a process that imports the package under test."""
-    return {**os.environ, "PYTHONPATH": str(Path(commonplace.__file__).parents[1]), **more}
+    return {**os.environ, "PYTHONPATH": str(Path(memoranda.__file__).parents[1]), **more}
 
 
 def run_process(*argv: str, env: dict[str, str] | None = None, **more: Any) -> subprocess.CompletedProcess[bytes]:
@@ -26,4 +26,4 @@ def run_process(*argv: str, env: dict[str, str] | None = None, **more: Any) -> s
 def tree(terminal: Any) -> dict[str, bytes]:
     """The files of the home that are not the machine's own."""
     files = (each for each in sorted(terminal.home.rglob("*")) if each.is_file())
-    return {str(each): each.read_bytes() for each in files if ".commonplace" not in each.parts}
+    return {str(each): each.read_bytes() for each in files if ".memoranda" not in each.parts}

@@ -148,5 +148,5 @@ def test_the_tools_are_served_over_mcp(terminal: Any) -> None:
         server.call("memory_write", content="dark")
         got = server.call("memory_smart_search", query="dark")
     assert json.loads(got["content"][0]["text"])["results"][0]["source"] == "test"
-    assert got["_meta"] == {"commonplace/count": 1}
+    assert got["_meta"] == {"memoranda/count": 1}
     assert "structuredContent" not in got

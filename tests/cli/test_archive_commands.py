@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from commonplace.cli import output
-from commonplace.cli.lifecycle_commands import archive
+from memoranda.cli import output
+from memoranda.cli.lifecycle_commands import archive
 
 
 @pytest.mark.promise("001-18.2")

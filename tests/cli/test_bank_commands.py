@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from commonplace.cli.presets import preset
 from contract.mcp_server import Server
+from memoranda.cli.presets import preset
 
 
 def update(content: str, **more: Any) -> str:

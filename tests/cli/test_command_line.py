@@ -9,11 +9,11 @@ from typing import Any
 import click
 import pytest
 
-import commonplace
-import commonplace.cli
+import memoranda
+import memoranda.cli
 from cli.conftest import PROGRAM, run_process
-from commonplace.cli import COMMANDS
-from commonplace.cli.syntax import Command
+from memoranda.cli import COMMANDS
+from memoranda.cli.syntax import Command
 
 
 @pytest.mark.promise("001-17.1")
@@ -156,7 +156,7 @@ def test_alone_it_prints_the_help(terminal: Any) -> None:
 
 
 def test_the_version_is_the_package_s(terminal: Any) -> None:
-    assert terminal.ok("--version") == f"memory {commonplace.__version__}\n"
+    assert terminal.ok("--version") == f"memory {memoranda.__version__}\n"
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -175,14 +175,14 @@ class Interrupt:
         if name == module:
             os.kill(os.getpid(), signal.SIGINT)
 sys.meta_path.insert(0, Interrupt)
-runpy.run_module("commonplace", run_name="__main__", alter_sys=True)
+runpy.run_module("memoranda", run_name="__main__", alter_sys=True)
 """
 
 
 @pytest.mark.parametrize(
     "module",
-    ["commonplace.cli.output", "commonplace.errors", "click", "commonplace.cli.memory_commands",
-     "commonplace.engine.memory"],
+    ["memoranda.cli.output", "memoranda.errors", "click", "memoranda.cli.memory_commands",
+     "memoranda.engine.memory"],
 )  # fmt: skip
 def test_an_interrupt_while_the_command_starts_ends_it_with_130_and_silence(terminal: Any, module: str) -> None:
     done = run_process(sys.executable, "-c", INTERRUPT_AT, module, "list")
@@ -190,7 +190,7 @@ def test_an_interrupt_while_the_command_starts_ends_it_with_130_and_silence(term
 
 
 def test_what_nobody_foresaw_is_reported_with_its_place(terminal: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from commonplace.cli.invocation import Invocation
+    from memoranda.cli.invocation import Invocation
 
     def broken(self: Invocation) -> None:
         raise ZeroDivisionError("by zero")
@@ -198,7 +198,7 @@ def test_what_nobody_foresaw_is_reported_with_its_place(terminal: Any, monkeypat
     monkeypatch.setattr(Invocation, "memory", broken)
     ran = terminal("list", "--json")
     assert ran.status == 1
-    begun = "something went wrong inside commonplace (ZeroDivisionError: by zero, at commonplace.cli."
+    begun = "something went wrong inside memoranda (ZeroDivisionError: by zero, at memoranda.cli."
     assert ran.error.startswith(begun)
     assert "report" in ran.err.splitlines()[1]
     assert ran.json["error"]["code"] == "internal"
@@ -215,7 +215,7 @@ def test_a_system_without_file_locks_is_told_so(terminal: Any, monkeypatch: pyte
 def test_a_reader_that_goes_away_ends_it_quietly(terminal: Any) -> None:
     for each in range(3):
         terminal.write(f"{each} " + "long " * 30_000)
-    done = run_process("sh", "-c", f'"{sys.executable}" -m commonplace search "" --json | head -1')
+    done = run_process("sh", "-c", f'"{sys.executable}" -m memoranda search "" --json | head -1')
     assert (done.stdout, done.stderr) == (b"{\n", b"")
 
 
@@ -225,7 +225,7 @@ def test_a_reader_that_goes_away_ends_it_quietly(terminal: Any) -> None:
 def test_output_nobody_can_take_is_an_error(terminal: Any, redirect: str, reason: str) -> None:
     terminal.write("x")
     for command in ("list", "write --help"):
-        done = run_process("sh", "-c", f'"{sys.executable}" -m commonplace {command} {redirect}')
+        done = run_process("sh", "-c", f'"{sys.executable}" -m memoranda {command} {redirect}')
         assert (done.returncode, done.stdout) == (1, b"")
         assert done.stderr.decode() == f"Error: cannot write the output: {reason}\n"
 
@@ -238,19 +238,19 @@ def test_output_is_utf_8_in_any_locale(terminal: Any) -> None:
     assert "深色模式" in done.stdout.decode()
 
 
-HEAVY = ("mcp", "numpy", "pydantic", "asyncio", "ruamel", "yaml", "anthropic", "anyio", "commonplace.faces")
+HEAVY = ("mcp", "numpy", "pydantic", "asyncio", "ruamel", "yaml", "anthropic", "anyio", "memoranda.faces")
 
 
 def test_reading_a_memory_imports_nothing_heavy(terminal: Any) -> None:
     ref = terminal.write("light")
     program = (
-        "import sys; from commonplace.cli import main; status = main(sys.argv[1:]);"
+        "import sys; from memoranda.cli import main; status = main(sys.argv[1:]);"
         "print(*sys.modules, file=sys.stderr); sys.exit(status)"
     )
     done = run_process(sys.executable, "-c", program, "read", ref)
     assert done.returncode == 0, done
     loaded = done.stderr.decode().split()
-    assert "commonplace.engine" in loaded
+    assert "memoranda.engine" in loaded
     assert [name for name in loaded if name.split(".")[0] in HEAVY or name in HEAVY] == []
 
 
@@ -293,7 +293,7 @@ def test_near_misses_and_valid_values_stand_below_an_error(terminal: Any) -> Non
 
 
 def test_every_command_has_an_example_that_names_it() -> None:
-    group = commonplace.cli.command_group()
+    group = memoranda.cli.command_group()
     for name in COMMANDS:
         found = group.get_command(click.Context(group), name)
         inner = [found] if isinstance(found, Command) else [found.get_command(None, each) for each in found._modules]
@@ -314,6 +314,6 @@ def test_an_interrupt_ends_with_130_and_silence(terminal: Any, monkeypatch: pyte
     def interrupted() -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(commonplace.cli, "command_group", interrupted)
+    monkeypatch.setattr(memoranda.cli, "command_group", interrupted)
     ran = terminal("list")
     assert (ran.status, ran.out, ran.err) == (130, "", "")

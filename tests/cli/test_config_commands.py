@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from commonplace import config
-from commonplace.config import keys
+from memoranda import config
+from memoranda.config import keys
 
 TEXT = """\
 # mine

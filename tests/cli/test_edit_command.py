@@ -23,7 +23,7 @@ def editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def drafts(terminal: Any) -> list[Path]:
-    return [path for path in (terminal.home / ".commonplace").rglob("edits/*/*") if path.is_file()]
+    return [path for path in (terminal.home / ".memoranda").rglob("edits/*/*") if path.is_file()]
 
 
 @pytest.mark.promise("shell-1")

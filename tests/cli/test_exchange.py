@@ -111,7 +111,7 @@ def test_an_input_that_can_be_read_but_once_is_imported(terminal):
     writing.start()
     assert terminal.ok("import", "--input", str(pipe)) == "Imported 1 memories\n"
     writing.join(10)
-    assert list((terminal.home / ".commonplace").glob("tmp*")) == []
+    assert list((terminal.home / ".memoranda").glob("tmp*")) == []
 
 
 @pytest.mark.promise("001-17.15")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from commonplace.cli import presets
+from memoranda.cli import presets
 
 pytestmark = pytest.mark.promise("002-14.13")
 

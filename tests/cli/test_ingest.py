@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from commonplace.ingest.sources import SOURCES
+from memoranda.ingest.sources import SOURCES
 
 DATA = Path(__file__).parents[1] / "data" / "ingest"
 MEMORY = "projects/-srv-heron/memory"

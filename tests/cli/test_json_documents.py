@@ -10,7 +10,7 @@ from typing import Any
 import click
 import pytest
 
-from commonplace.cli import COMMANDS, command_group
+from memoranda.cli import COMMANDS, command_group
 
 pytestmark = pytest.mark.promise("001-17.1")
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cli.conftest import tree
-from commonplace.engine.upkeep import Upkeep
+from memoranda.engine.upkeep import Upkeep
 
 LATER = "2027-01-01T00:00:00Z"
 
@@ -63,7 +63,7 @@ def test_decay_says_how_many_or_which(terminal: Any) -> None:
 
 
 def test_a_job_that_fails_is_an_error_and_the_others_are_done(terminal: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from commonplace.jobs import lifecycle
+    from memoranda.jobs import lifecycle
 
     def fails(*_: object) -> None:
         raise RuntimeError("out of order")
@@ -78,7 +78,7 @@ def test_a_job_that_fails_is_an_error_and_the_others_are_done(terminal: Any, mon
     ran = terminal("consolidate", "--now", LATER)
     assert ran.status == 1
     assert ran.out.endswith("upgrade         0 items processed\nconsolidate     error\n")
-    assert ran.err.startswith("Error: consolidate: something went wrong inside commonplace (RuntimeError: out of order")
+    assert ran.err.startswith("Error: consolidate: something went wrong inside memoranda (RuntimeError: out of order")
     assert ran.err.count("\n") == 1
 
 
@@ -132,7 +132,7 @@ def test_before_the_first_dream_there_is_no_report(terminal: Any) -> None:
 
 
 def test_a_step_that_fails_is_an_error_and_the_others_are_done(terminal: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from commonplace.jobs import dream
+    from memoranda.jobs import dream
 
     def fails(*_: object) -> None:
         raise RuntimeError("out of order")
@@ -142,7 +142,7 @@ def test_a_step_that_fails_is_an_error_and_the_others_are_done(terminal: Any, mo
     ran = terminal("dream", "--level", "2")
     assert ran.status == 1
     assert ran.out == "Dream (level 2) processed 1 items\n"
-    assert ran.err.startswith("Error: similar: something went wrong inside commonplace (RuntimeError: out of order")
+    assert ran.err.startswith("Error: similar: something went wrong inside memoranda (RuntimeError: out of order")
     assert ran.err.count("\n") == 1
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from commonplace.index.search import queries
+from memoranda.index.search import queries
 
 KEYS = [
     "id", "content", "content_hash", "phase", "category", "scope", "tags", "source",
@@ -251,7 +251,7 @@ def test_read_takes_what_log_and_search_print(terminal: Any) -> None:
 def test_days_may_be_relative(terminal: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     for text, at in (("old", "2026-04-20T10:00Z"), ("week", "2026-05-03T23:00Z"), ("new", "2026-05-05T09:00Z")):
         terminal.write(text, "--now", at)
-    monkeypatch.setattr("commonplace.clock.now", lambda: datetime(2026, 5, 5, 12, tzinfo=UTC))
+    monkeypatch.setattr("memoranda.clock.now", lambda: datetime(2026, 5, 5, 12, tzinfo=UTC))
     for bounds, found in (
         (["--from", "last week"], ["new", "week"]), (["--from", "上周", "--to", "上周"], ["week"]),
         (["--to", "last week"], ["week", "old"]), (["--from", "today", "--to", "today"], ["new"]),

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from cli.pseudo_terminal import shown
-from commonplace.cli.output import fit, width
+from memoranda.cli.output import fit, width
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 

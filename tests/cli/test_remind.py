@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from cli.conftest import tree
-from commonplace.engine import open_memory
-from commonplace.note.model import Draft
+from memoranda.engine import open_memory
+from memoranda.note.model import Draft
 
 NOW = "2026-05-06T10:00:00Z"
 LATE = "2026-05-07T15:00:00Z"

@@ -8,9 +8,9 @@ from typing import Any
 import click
 import pytest
 
-from commonplace.cli import main
-from commonplace.engine import Memory
-from commonplace.note.model import Draft
+from memoranda.cli import main
+from memoranda.engine import Memory
+from memoranda.note.model import Draft
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def press(near: Any, monkeypatch: pytest.MonkeyPatch, keys: str) -> str:
     shown: list[str] = []
     with monkeypatch.context() as screen:
         screen.setattr(click, "getchar", lambda: next(pressed))
-        screen.setattr("commonplace.cli.output.text", shown.append)
+        screen.setattr("memoranda.cli.output.text", shown.append)
         for stream in (sys.stdin, sys.stdout):
             screen.setattr(stream, "isatty", lambda: True, raising=False)
         assert main(["--home", str(near.home), "review"]) == 0

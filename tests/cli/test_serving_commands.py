@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-import commonplace
+import memoranda
 from cli.conftest import PROGRAM, run_process
-from commonplace.cli.presets import PRESETS, preset
-from commonplace.errors import CommonplaceError
 from contract.mcp_server import Server
+from memoranda.cli.presets import PRESETS, preset
+from memoranda.errors import MemorandaError
 
 
 def test_a_tool_of_any_toolset_is_run_once(terminal: Any) -> None:
@@ -67,7 +67,7 @@ def test_mcp_serves_the_default_toolsets_to_a_client_that_asks_and_goes(terminal
     done = run_process(*PROGRAM, "mcp", input=given)  # a real start
     assert (done.returncode, done.stderr) == (0, b"")
     answers = {each["id"]: each["result"] for each in map(json.loads, done.stdout.splitlines())}
-    assert answers[1]["serverInfo"]["version"] == commonplace.__version__
+    assert answers[1]["serverInfo"]["version"] == memoranda.__version__
     assert {"memory", "write_note", "search_notes"} <= {tool["name"] for tool in answers[2]["tools"]}
     assert "kv" in str(answers[3])
 
@@ -120,7 +120,7 @@ def test_a_project_of_basic_memory_takes_the_name_notes_and_no_other_of_ours(tmp
 @pytest.mark.parametrize("text", ["{", "[]", '{"projects": []}'])
 def test_a_basic_memory_configuration_nobody_can_read_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / "config.json").write_text(text)
-    with pytest.raises(CommonplaceError, match=r"^load config: .*config\.json: "):
+    with pytest.raises(MemorandaError, match=r"^load config: .*config\.json: "):
         preset("basic-memory", {"BASIC_MEMORY_CONFIG_DIR": str(tmp_path)})
 
 

@@ -87,7 +87,7 @@ def test_an_id_is_offered_with_a_preview_and_fast(terminal: Any, monkeypatch: py
     done = run_process(sys.executable, "-X", "importtime", *PROGRAM[1:], check=True)
     assert done.stdout.decode() == f"plain\n{ref}\nthe staging server is called heron and more\n"
     loaded = {line.rpartition("|")[2].strip() for line in done.stderr.decode().splitlines()}
-    assert not loaded & {"yaml", "mcp", "numpy", "asyncio", "pydantic", "commonplace.engine.memory"}
+    assert not loaded & {"yaml", "mcp", "numpy", "asyncio", "pydantic", "memoranda.engine.memory"}
 
 
 def test_the_script_of_a_shell_is_printed(terminal: Any) -> None:

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from cli.conftest import PROGRAM, environment
-from commonplace.cli import output
-from commonplace.text.gate import example
+from memoranda.cli import output
+from memoranda.text.gate import example
 from serve.forked import Forked
 
 BAD = "\x1b]52;c;aGk=\x07\x1b[2J\x9b1m\u202egp.exe\x7f"
@@ -90,7 +90,7 @@ def test_an_error_is_one_line(terminal: Any) -> None:
 
 def test_a_log_holds_no_secret_and_each_entry_is_one_line() -> None:
     text = example("job failed on PASSWORD=hunt~er2\nforged \x1b[2J")
-    record = logging.LogRecord("commonplace", logging.INFO, "", 0, text, (), None)
+    record = logging.LogRecord("memoranda", logging.INFO, "", 0, text, (), None)
     shown = output.log_form("%(message)s").format(record)
     assert shown == r"job failed on PASSWORD=[redacted: password]\nforged \x1b[2J"
 

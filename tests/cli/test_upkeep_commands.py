@@ -35,7 +35,7 @@ def test_status_counts_what_there_is(terminal: Any) -> None:
 def test_status_shows_when_the_last_dream_was_and_projects_of_any_name(terminal: Any) -> None:
     for name in ("total", "running"):
         terminal.ok("project", "add", name, str(terminal.folder / name))
-    report = terminal.home / ".commonplace" / "dream-report.json"
+    report = terminal.home / ".memoranda" / "dream-report.json"
     report.write_text('{"last_dream": "2023-11-14T22:13:20Z", "level": 1, "actions": [], "report": {}}')
     text = terminal.ok("status")
     assert "kv 0, total 0, running 0\n" in text
@@ -157,7 +157,7 @@ def test_doctor_says_that_the_index_is_damaged_and_looks_at_the_notes_all_the_sa
     terminal.write("a", "--category", "skills")
     (terminal.home / "categories" / "skills" / "broken.md").write_text("---\nid: [\n---\nx\n")
     terminal("list")
-    index = terminal.home / ".commonplace" / "index.db"
+    index = terminal.home / ".memoranda" / "index.db"
     db = sqlite3.connect(index)
     (page,) = db.execute("select rootpage from sqlite_master where name = ?", (part,)).fetchone()
     (size,) = db.execute("pragma page_size").fetchone()

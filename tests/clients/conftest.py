@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from commonplace import open_memory
-from commonplace.clients import hook
-from commonplace.clients.hook_events import PROMPT, HookEvent
+from memoranda import open_memory
+from memoranda.clients import hook
+from memoranda.clients.hook_events import PROMPT, HookEvent
 from movable_clock import Clock
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from commonplace import open_memory
+from memoranda import open_memory
 
 pytest.importorskip("google.adk.memory", reason="google-adk is not installed: pip install google-adk")
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -17,7 +17,7 @@ from google.adk.memory.memory_entry import MemoryEntry  # noqa: E402
 from google.adk.sessions.session import Session  # noqa: E402
 from google.genai.types import Content, FunctionCall, Part  # noqa: E402
 
-from commonplace.clients.adk import CommonplaceMemoryService  # noqa: E402
+from memoranda.clients.adk import MemorandaMemoryService  # noqa: E402
 
 
 def event(identity: str, text: str, author: str = "user") -> Event:
@@ -37,7 +37,7 @@ def found(service: Any, query: str, app: str = "app", user: str = "anna") -> lis
 def test_a_session_added_twice_is_there_once_and_only_for_its_user_of_its_application(tmp_path: Path) -> None:
     calls = Event(id="c", author="bot", content=Content(parts=[Part(function_call=FunctionCall(name="f", args={}))]))
     with open_memory(tmp_path, agent="adk-app") as memory:
-        service = CommonplaceMemoryService(memory)
+        service = MemorandaMemoryService(memory)
         events = [event("1", "The heron nests by the lake."), calls, event("2", "It eats fish.", "bot")]
         for _ in range(2):
             asyncio.run(service.add_session_to_memory(session(events)))
@@ -55,7 +55,7 @@ def test_a_session_added_twice_is_there_once_and_only_for_its_user_of_its_applic
 
 def test_a_delta_of_events_adds_to_the_session_that_is_there(tmp_path: Path) -> None:
     with open_memory(tmp_path) as memory:
-        service = CommonplaceMemoryService(memory)
+        service = MemorandaMemoryService(memory)
         asyncio.run(service.add_session_to_memory(session([event("1", "One heron.")])))
         for _ in range(2):
             asyncio.run(service.add_events_to_memory(
@@ -66,7 +66,7 @@ def test_a_delta_of_events_adds_to_the_session_that_is_there(tmp_path: Path) -> 
 
 def test_a_memory_given_as_such_is_found_by_every_agent(tmp_path: Path) -> None:
     with open_memory(tmp_path) as memory:
-        service = CommonplaceMemoryService(memory)
+        service = MemorandaMemoryService(memory)
         given = MemoryEntry(content=Content(parts=[Part(text="Anna prefers oat milk.")]))
         asyncio.run(service.add_memory(app_name="app", user_id="anna", memories=[given]))
         assert found(service, "oat milk") == ["Anna prefers oat milk."]
@@ -77,7 +77,7 @@ def test_a_memory_given_as_such_is_found_by_every_agent(tmp_path: Path) -> None:
 @pytest.mark.parametrize("is_event", [True, False])
 def test_what_is_deleted_is_gone_for_its_user_and_does_not_come_back(tmp_path: Path, is_event: bool) -> None:
     with open_memory(tmp_path) as memory:
-        service = CommonplaceMemoryService(memory)
+        service = MemorandaMemoryService(memory)
         events = [event("1", "The heron nests by the lake.")]
         if is_event:
             asyncio.run(service.add_session_to_memory(session(events)))

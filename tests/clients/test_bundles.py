@@ -13,9 +13,9 @@ import pytest
 import yaml
 
 import address
-from commonplace import __version__
-from commonplace.clients.hook_events import CLIENTS
-from commonplace.clients.table import agents_md, clients
+from memoranda import __version__
+from memoranda.clients.hook_events import CLIENTS
+from memoranda.clients.table import agents_md, clients
 
 pytestmark = pytest.mark.promise("install-5")
 
@@ -40,14 +40,14 @@ def test_all_have_the_programs_version() -> None:
     bundle = tomllib.loads((PLUGIN / "mcpb" / "pyproject.toml").read_text("utf-8"))["project"]
     found = [load(name)["version"] for name in ("plugin", "gemini", "mcpb", "registry")]
     assert {*found, listed["version"], package["version"], bundle["version"]} == {__version__}
-    assert bundle["dependencies"] == [f"commonplace>={__version__}"]
+    assert bundle["dependencies"] == [f"memoranda>={__version__}"]
 
 
 def test_the_marketplace_leads_to_the_plugin() -> None:
     (listed,) = load("marketplace")["plugins"]
     assert (ROOT / listed["source"]).resolve() == PLUGIN
-    assert (listed["name"], load("marketplace")["name"]) == (load("plugin")["name"], "commonplace")
-    assert clients()["claude-code"].plugin["key"][-1] == "commonplace@commonplace"
+    assert (listed["name"], load("marketplace")["name"]) == (load("plugin")["name"], "memoranda")
+    assert clients()["claude-code"].plugin["key"][-1] == "memoranda@memoranda"
 
 
 @pytest.mark.parametrize(("name", "client"), [("plugin", "claude-code"), ("gemini", "gemini-cli")])
@@ -65,7 +65,7 @@ def test_a_bundle_brings_the_server_and_hooks_that_install_writes(name: str, cli
 def claims(root: Path) -> tuple[str, ...]:
     """Who owns the project, as four files say it."""
     urls = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"].get("urls", {})
-    patterns = {"server.json": r'"name": "io\.github\.(.+?)/', "README.md": r"mcp-name: io\.github\.(.+?)/commonplace ",
+    patterns = {"server.json": r'"name": "io\.github\.(.+?)/', "README.md": r"mcp-name: io\.github\.(.+?)/memoranda ",
                 "plugin/README.md": r"claude plugin marketplace add (.+?)/\S+"}  # fmt: skip
     found = [re.search(each, (root / file).read_text("utf-8")) for file, each in patterns.items()]
     return (*urls.values(), *(each[1] for each in found if each))
@@ -78,7 +78,7 @@ def test_nobody_is_named_as_the_owner_or_all_files_name_the_same(tmp_path: Path)
     for file in ("pyproject.toml", "server.json", "README.md", "plugin/README.md"):
         (tmp_path / file).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / file, tmp_path / file)
-    for url, owner in (("git@github.com:ann/notes.git", "ann"), ("https://github.com/b-o/commonplace", "b-o")):
+    for url, owner in (("git@github.com:ann/notes.git", "ann"), ("https://github.com/b-o/memoranda", "b-o")):
         address.write(tmp_path, url)
         name = url.split("/")[-1].removesuffix(".git")
         assert claims(tmp_path) == (f"https://github.com/{owner}/{name}", owner, owner, owner)

@@ -15,12 +15,12 @@ import pytest
 import yaml
 
 from clients.random_files import MAKERS, json_file, toml_file, yaml_file
-from commonplace.clients.editing import Unsure
-from commonplace.clients.install import EDITORS
+from memoranda.clients.editing import Unsure
+from memoranda.clients.install import EDITORS
 
 jsonc, toml_text, yaml_text = (EDITORS[kind] for kind in ("json", "toml", "yaml"))
 VALUE = {"command": "/usr/bin/memory", "args": ["mcp", "--home", "/a b/é"], "enabled": True, "timeout": 300}
-FIRST = SystemRandom().randrange(2**40) if os.environ.get("COMMONPLACE_EXPLORE") else 0
+FIRST = SystemRandom().randrange(2**40) if os.environ.get("MEMORANDA_EXPLORE") else 0
 load_yaml = partial(yaml.load, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 

@@ -9,10 +9,10 @@ import time
 import pytest
 
 from clients.conftest import ask
-from commonplace import Draft, Query
-from commonplace.clients import hook
-from commonplace.clients.hook_capture import asked_to_remember
-from commonplace.clients.hook_events import CHECKPOINT, END, HookEvent
+from memoranda import Draft, Query
+from memoranda.clients import hook
+from memoranda.clients.hook_capture import asked_to_remember
+from memoranda.clients.hook_events import CHECKPOINT, END, HookEvent
 
 TRACES = Query(projects=("session-traces",))
 KEY = "ghp_" + "8sK2mPq7Zt4XvB9nWc3RyD6fHj1LgE5aUo0T"
@@ -36,7 +36,7 @@ KEY = "ghp_" + "8sK2mPq7Zt4XvB9nWc3RyD6fHj1LgE5aUo0T"
         ("```\nremember that this is code\n```\nexplain", []),
         ("> remember that somebody said so\nwhy?", []),
         ("<log>remember that it was pasted</log> why?", []),
-        ("<commonplace-memory note='x'>\nRemember that it came from memory.\n</commonplace-memory>", []),
+        ("<memoranda-memory note='x'>\nRemember that it came from memory.\n</memoranda-memory>", []),
         ("we should remember the milk, and the test that fails", []),
     ],
 )

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from commonplace import Draft, Query
-from commonplace.clients.hook import answer
-from commonplace.clients.hook_events import CHECKPOINT, CLIENTS, END, PROMPT, START, event_of, reply_of
+from memoranda import Draft, Query
+from memoranda.clients.hook import answer
+from memoranda.clients.hook_events import CHECKPOINT, CLIENTS, END, PROMPT, START, event_of, reply_of
 
 LONG = "what did we say about the deploy on Friday?"
 CLAUDE = {"session_id": "s1", "transcript_path": "/home/a/.claude/projects/-p/s1.jsonl", "cwd": "/p"}

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from commonplace import Draft, Query, open_memory
+from memoranda import Draft, Query, open_memory
 from serve.daemon_process import DaemonProcess
 from serve.forked import run
 from serve.process import environment
@@ -28,7 +28,7 @@ def home(tmp_path):
 
 def hook(home, payload, *argv, **environ):
     data = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
-    command = [sys.executable, "-m", "commonplace", "--home", str(home), "hook", *(argv or ("claude-code",))]
+    command = [sys.executable, "-m", "memoranda", "--home", str(home), "hook", *(argv or ("claude-code",))]
     return run(command, input=data, env={**environment(), "MEMORY_HOOK_SECONDS": "30", **environ})
 
 
@@ -49,9 +49,7 @@ def test_a_hook_without_a_daemon_answers_with_one_json_document(home):
     "argv", [(), ("nobody",), ("claude-code", "x", "y", "z"), ("--what",), ("claude-code", "--json")]
 )
 def test_a_hook_called_wrongly_still_ends_with_status_0_and_says_nothing_on_stdout(home, argv):
-    done = run(
-        [sys.executable, "-m", "commonplace", "--home", str(home), "hook", *argv], input=b"{}", env=environment()
-    )
+    done = run([sys.executable, "-m", "memoranda", "--home", str(home), "hook", *argv], input=b"{}", env=environment())
     assert (done.returncode, done.stdout) == (0, b"")
 
 
@@ -73,7 +71,7 @@ def test_a_hook_is_silent_on_trouble_and_says_what_it_is_when_asked(home):
 
 @pytest.mark.promise("issue-hook-events")
 def test_a_client_that_never_ends_its_event_is_left_after_less_than_a_second(home):
-    command = [sys.executable, "-m", "commonplace", "--home", str(home), "hook", "claude-code"]
+    command = [sys.executable, "-m", "memoranda", "--home", str(home), "hook", "claude-code"]
     begun = time.monotonic()
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None

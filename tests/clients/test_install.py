@@ -14,10 +14,10 @@ import pytest
 import yaml
 
 from clients.random_files import MAKERS, yaml_file
-from commonplace.cli import install_commands
-from commonplace.clients import install as module
-from commonplace.clients.editing import Unsure
-from commonplace.clients.table import Client, Server, clients, entry
+from memoranda.cli import install_commands
+from memoranda.clients import install as module
+from memoranda.clients.editing import Unsure
+from memoranda.clients.table import Client, Server, clients, entry
 
 ALL = list(clients())
 ARGV = ("/opt/bin/memory", "mcp")
@@ -292,8 +292,8 @@ def test_a_group_of_hooks_with_those_of_others_is_left_to_the_owner(terminal: An
 @pytest.mark.parametrize(
     ("client", "place", "text"),
     [
-        ("claude-code", ".claude/settings.json", '{"enabledPlugins": {"commonplace@commonplace": true}}'),
-        ("codex", ".codex/config.toml", '[plugins."commonplace@commonplace"]\nenabled = true\n'),
+        ("claude-code", ".claude/settings.json", '{"enabledPlugins": {"memoranda@memoranda": true}}'),
+        ("codex", ".codex/config.toml", '[plugins."memoranda@memoranda"]\nenabled = true\n'),
     ],
 )
 def test_with_the_plugin_nothing_is_written(terminal: Any, user: Path, client: str, place: str, text: str) -> None:
@@ -330,7 +330,7 @@ def test_a_change_made_meanwhile_is_kept(terminal: Any, user: Path, monkeypatch:
     assert ran.status == 1
     assert "another program keeps changing it" in ran.out
     assert len([*file.parent.iterdir()]) == 1
-    assert len([*(terminal.home / ".commonplace" / "install").glob("cursor-*")]) == 1
+    assert len([*(terminal.home / ".memoranda" / "install").glob("cursor-*")]) == 1
 
 
 def test_a_folder_that_cannot_be_written_is_named(terminal: Any, user: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -388,7 +388,7 @@ def test_another_home_is_named_in_the_entry(terminal: Any, user: Path) -> None:
     file = placed("zed")
     assert terminal("install", "zed", "--home", str(user / "other"), "--agent", "z").status == 0
     assert ours("zed", file.read_text())["args"][-5:] == ["mcp", "--home", str(user / "other"), "--agent", "z"]
-    assert (user / "other" / ".commonplace" / "install").is_dir()
+    assert (user / "other" / ".memoranda" / "install").is_dir()
 
 
 HTTP = ["--http", "http://127.0.0.1:8377/mcp", "--token-env", "MEMORY_TOKEN"]
@@ -544,11 +544,11 @@ def test_nothing_is_changed_when_one_of_two_folders_is_read_only(terminal: Any, 
 
 
 def test_hooks_that_were_never_ours_do_not_keep_the_entry(terminal: Any, user: Path) -> None:
-    file, hooks = placed("copilot-cli"), user / ".copilot" / "hooks" / "commonplace.json"
+    file, hooks = placed("copilot-cli"), user / ".copilot" / "hooks" / "memoranda.json"
     hooks.parent.mkdir()
     hooks.write_text("{broken")
     assert terminal("install", "copilot-cli", "--no-hooks").status == 0
-    assert "commonplace.json was not changed: line 1 is not JSON" in terminal.ok("uninstall", "copilot-cli")
+    assert "memoranda.json was not changed: line 1 is not JSON" in terminal.ok("uninstall", "copilot-cli")
     assert (file.exists(), hooks.read_text()) == (False, "{broken")
 
 
@@ -603,6 +603,6 @@ def test_erasing_a_memory_takes_copies_of_clients_files_that_quote_it(terminal: 
         placed("cursor", json.dumps({"mcpServers": {name: {"command": "true"}}}))
         assert terminal("install", "cursor").status == 0
     written = json.loads(terminal.ok("write", "The zanzibar-lighthouse-4711 is green.", "--json"))
-    folder = terminal.home / ".commonplace" / "install"
+    folder = terminal.home / ".memoranda" / "install"
     assert "nothing of it is left" in terminal.ok("erase", written["memory"]["id"], "--yes")
     assert [b"other" in path.read_bytes() for path in folder.glob("cursor-*")] == [True]

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from commonplace import open_memory
-from commonplace.errors import InvalidInput
+from memoranda import open_memory
+from memoranda.errors import InvalidInput
 
 base = pytest.importorskip("langgraph.store.base", reason="langgraph is not installed: pip install langgraph")
 from langgraph.store.base import GetOp, ListNamespacesOp, MatchCondition, PutOp, SearchOp  # noqa: E402
 from langgraph.store.memory import InMemoryStore  # noqa: E402
 
-from commonplace.clients.langgraph import CommonplaceStore  # noqa: E402
+from memoranda.clients.langgraph import MemorandaStore  # noqa: E402
 
 LABELS = st.sampled_from(["users", "anna", "Bo Li", "陈", "a/b", "_x", "node_modules", "🙂"])
 NAMESPACES = st.lists(LABELS, min_size=1, max_size=3).map(tuple)
@@ -77,7 +77,7 @@ def test_random_operations_give_what_the_store_in_memory_gives(
 ) -> None:
     oracle = InMemoryStore()
     with open_memory(tmp_path_factory.mktemp("home"), watch=False) as memory:
-        store = CommonplaceStore(memory)
+        store = MemorandaStore(memory)
         for ops in batches:
             wanted = expected(oracle, ops)
             got = asyncio.run(store.abatch(ops)) if runs_async else store.batch(ops)
@@ -87,7 +87,7 @@ def test_random_operations_give_what_the_store_in_memory_gives(
 def test_pages_of_a_search_hold_every_item_once_and_the_newest_comes_first(tmp_path: Path) -> None:
     moments = iter(datetime(2026, 1, 1, tzinfo=UTC) + timedelta(minutes=n) for n in range(10_000))
     with open_memory(tmp_path, clock=lambda: next(moments)) as memory:
-        store = CommonplaceStore(memory)
+        store = MemorandaStore(memory)
         for number in range(7):
             store.put(("n",), str(number), {"n": number})
         pages = [store.search(("n",), limit=3, offset=at) for at in (0, 3, 6)]
@@ -95,10 +95,10 @@ def test_pages_of_a_search_hold_every_item_once_and_the_newest_comes_first(tmp_p
 
 
 def test_a_query_ranks_what_matches_and_the_key_value_tools_see_the_same_entry(tmp_path: Path) -> None:
-    from commonplace import Session
+    from memoranda import Session
 
     with open_memory(tmp_path, agent="graph", face="langgraph") as memory:
-        store = CommonplaceStore(memory)
+        store = MemorandaStore(memory)
         store.put(("users", "anna"), "food", {"text": "likes green tea in the morning"})
         store.put(("users", "bo"), "food", {"text": "likes espresso"})
         store.put(("teams", "tea"), "name", {"text": "green tea club"})
@@ -110,14 +110,14 @@ def test_a_query_ranks_what_matches_and_the_key_value_tools_see_the_same_entry(t
 
 
 def test_what_another_agent_kept_as_plain_text_is_an_item_with_a_value(tmp_path: Path) -> None:
-    from commonplace import Session
+    from memoranda import Session
 
     with open_memory(tmp_path) as memory:
         kept = Session(memory, tools=("kv",)).call(
             "memory_remember", {"key": "k", "value": "plain", "namespace": "users"}
         )
         assert not kept.is_error, kept.text
-        item = CommonplaceStore(memory).get(("users",), "k")
+        item = MemorandaStore(memory).get(("users",), "k")
     assert item is not None
     assert item.value == {"value": "plain"}
 
@@ -128,7 +128,7 @@ def test_an_item_lives_its_minutes_and_reading_begins_them_anew_unless_told_othe
 ) -> None:
     now = [datetime(2026, 1, 1, tzinfo=UTC)]
     with open_memory(tmp_path, clock=lambda: now[0]) as memory:
-        store = CommonplaceStore(memory, ttl={"refresh_on_read": refresh, "default_ttl": 10})
+        store = MemorandaStore(memory, ttl={"refresh_on_read": refresh, "default_ttl": 10})
         store.put(("a",), "k", {"n": 1})
         store.put(("a",), "for ever", {"n": 2}, ttl=None)
         for _ in range(2):
@@ -146,7 +146,7 @@ def test_an_item_lives_its_minutes_and_reading_begins_them_anew_unless_told_othe
 @pytest.mark.parametrize("value", [{"when": datetime(2026, 1, 1)}, {"set": {1}}, {"bytes": b"x"}])
 def test_a_value_that_is_no_json_is_refused_and_nothing_of_its_batch_is_written(tmp_path: Path, value: Any) -> None:
     with open_memory(tmp_path) as memory:
-        store = CommonplaceStore(memory)
+        store = MemorandaStore(memory)
         with pytest.raises(InvalidInput, match="must be JSON"):
             store.batch([PutOp(("a",), "good", {"n": 1}), PutOp(("a",), "bad", value)])
         assert store.search(()) == []
@@ -154,11 +154,11 @@ def test_a_value_that_is_no_json_is_refused_and_nothing_of_its_batch_is_written(
 
 def test_minutes_no_calendar_has_are_for_ever(tmp_path: Path) -> None:
     with open_memory(tmp_path) as memory:
-        store = CommonplaceStore(memory)
+        store = MemorandaStore(memory)
         store.put(("a",), "k", {"n": 1}, ttl=1e12)
         assert store.get(("a",), "k") is not None
 
 
 def test_a_label_with_a_dot_is_refused_in_a_batch_too(tmp_path: Path) -> None:
     with open_memory(tmp_path) as memory, pytest.raises(base.InvalidNamespaceError):
-        CommonplaceStore(memory).batch([GetOp(("a.b",), "k")])
+        MemorandaStore(memory).batch([GetOp(("a.b",), "k")])

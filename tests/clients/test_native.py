@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from commonplace import errors, open_memory
-from commonplace.clients.table import add_native
+from memoranda import errors, open_memory
+from memoranda.clients.table import add_native
 
 
 @pytest.fixture

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from commonplace import Query, open_memory
-from commonplace.errors import InvalidInput
+from memoranda import Query, open_memory
+from memoranda.errors import InvalidInput
 
 agents = pytest.importorskip("agents.memory", reason="openai-agents is not installed: pip install openai-agents")
 
-from commonplace.clients.openai_agents import CommonplaceSession  # noqa: E402
-from commonplace.note.model import TRACE_PROJECT  # noqa: E402
+from memoranda.clients.openai_agents import MemorandaSession  # noqa: E402
+from memoranda.note.model import TRACE_PROJECT  # noqa: E402
 
 ITEMS: list[Any] = [
     {"role": "user", "content": "Where does the heron nest? [[link]]\n```\nfence\n```\n- [fact] x"},
@@ -27,24 +27,24 @@ run = asyncio.run
 
 def test_items_come_back_exactly_in_their_order_also_in_another_process_of_the_same_home(tmp_path: Path) -> None:
     with open_memory(tmp_path, agent="support") as memory:
-        session = CommonplaceSession("chat/1 ..", memory)
+        session = MemorandaSession("chat/1 ..", memory)
         assert isinstance(session, agents.Session)
         run(session.add_items(ITEMS[:1]))
         run(session.add_items(ITEMS[1:]))
         run(session.add_items([]))
     with open_memory(tmp_path, agent="support") as memory:
-        session = CommonplaceSession("chat/1 ..", memory)
+        session = MemorandaSession("chat/1 ..", memory)
         assert run(session.get_items()) == ITEMS
         assert run(session.get_items(limit=2)) == ITEMS[1:]
         assert run(session.get_items(limit=0)) == []
-        assert run(CommonplaceSession("chat/2", memory).get_items()) == []
-        limited = CommonplaceSession("chat/1 ..", memory, session_settings=agents.SessionSettings(limit=1))
+        assert run(MemorandaSession("chat/2", memory).get_items()) == []
+        limited = MemorandaSession("chat/1 ..", memory, session_settings=agents.SessionSettings(limit=1))
         assert run(limited.get_items()) == ITEMS[2:]
 
 
 def test_the_last_item_is_popped_until_none_is_left_and_a_session_can_be_cleared(tmp_path: Path) -> None:
     with open_memory(tmp_path) as memory:
-        session = CommonplaceSession("s", memory)
+        session = MemorandaSession("s", memory)
         run(session.add_items(ITEMS[:1]))
         run(session.add_items(ITEMS[1:]))
         assert [run(session.pop_item()) for _ in range(4)] == [*reversed(ITEMS), None]
@@ -56,25 +56,25 @@ def test_the_last_item_is_popped_until_none_is_left_and_a_session_can_be_cleared
 
 def test_a_transcript_is_found_in_its_project_and_by_no_default_search(tmp_path: Path) -> None:
     with open_memory(tmp_path) as memory:
-        run(CommonplaceSession("s", memory).add_items(ITEMS))
+        run(MemorandaSession("s", memory).add_items(ITEMS))
         assert memory.search("heron").hits == []
         assert len(memory.search(Query("heron", projects=(TRACE_PROJECT,))).hits) == 1
 
 
 def test_many_programs_may_add_to_one_session_and_nothing_is_lost(tmp_path: Path) -> None:
     async def add(memory: Any) -> None:
-        await asyncio.gather(*(CommonplaceSession("s", memory).add_items([{"n": n}]) for n in range(8)))
+        await asyncio.gather(*(MemorandaSession("s", memory).add_items([{"n": n}]) for n in range(8)))
 
     with open_memory(tmp_path) as memory:
         run(add(memory))
-        assert sorted(each["n"] for each in run(CommonplaceSession("s", memory).get_items())) == list(range(8))
+        assert sorted(each["n"] for each in run(MemorandaSession("s", memory).get_items())) == list(range(8))
 
 
 def test_what_cannot_be_kept_is_refused_with_a_reason(tmp_path: Path) -> None:
     with open_memory(tmp_path) as memory:
         with pytest.raises(InvalidInput, match="must not be empty"):
-            CommonplaceSession(" ", memory)
-        session = CommonplaceSession("s", memory)
+            MemorandaSession(" ", memory)
+        session = MemorandaSession("s", memory)
         with pytest.raises(InvalidInput, match="no JSON"):
             run(session.add_items([{"x": object()}]))
         run(session.add_items(ITEMS))
@@ -104,7 +104,7 @@ def test_a_runner_goes_on_where_the_session_stood(tmp_path: Path) -> None:
 
     async def ask(memory: Any, text: str) -> str:
         result = await Runner.run(
-            Agent("a", model=Fake()), text, session=CommonplaceSession("s", memory),
+            Agent("a", model=Fake()), text, session=MemorandaSession("s", memory),
             run_config=RunConfig(tracing_disabled=True),
         )  # fmt: skip
         return str(result.final_output)

@@ -19,13 +19,13 @@ from typing import Any
 
 import pytest
 
-from commonplace import open_memory
+from memoranda import open_memory
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
 SAMPLES = Path(__file__).parents[2] / "samples" / "frameworks"
 NOTE = {"title": "Kiln", "content": "The kiln needs cone 6 and a slow cooling.", "directory": "facts"}
-PACKAGES = os.environ.get("COMMONPLACE_NPM", "")
+PACKAGES = os.environ.get("MEMORANDA_NPM", "")
 """The folder npm installed `ai` and `@ai-sdk/mcp` into."""
 
 
@@ -130,7 +130,7 @@ def test_the_vercel_ai_sdk_uses_the_memory_over_mcp(tmp_path: Path) -> None:
     folder.mkdir(exist_ok=True)
     shutil.copy(SAMPLES / "vercel_ai.mjs", folder)
     (folder / "ask.mjs").write_text(ASK.replace("NOTE", json.dumps(json.dumps(NOTE))), "utf-8")
-    server = [sys.executable, ["-m", "commonplace", "--home", str(tmp_path), "mcp"]]
+    server = [sys.executable, ["-m", "memoranda", "--home", str(tmp_path), "mcp"]]
     done = subprocess.run(
         ["node", "ask.mjs", json.dumps(server)], cwd=folder, capture_output=True, text=True, timeout=60
     )

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from commonplace import Memory, open_memory
 from contract.memory_bank import Ground
 from contract.note_tools import Tools
+from memoranda import Memory, open_memory
 
 
 @pytest.fixture

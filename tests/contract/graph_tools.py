@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from commonplace.engine import Memory
-from commonplace.engine.graphs import opener
-from commonplace.faces import graph
-from commonplace.faces.tool import Registry
 from contract.mcp_server import environment
+from memoranda.engine import Memory
+from memoranda.engine.graphs import opener
+from memoranda.faces import graph
+from memoranda.faces.tool import Registry
 from serve.forked import run
 
 
@@ -98,7 +98,7 @@ class GraphFile:
 
     def warnings(self) -> list[str]:
         meta = self.nodes.reply("read_graph", {}).meta
-        return meta["commonplace/warnings"] if meta else []
+        return meta["memoranda/warnings"] if meta else []
 
     def log(self) -> list[str]:
         return [each.verb for each in self.memory.log()]
@@ -116,9 +116,9 @@ def person(name: str, *texts: str) -> str:
 DEADLY = """
 import os, sys
 from pathlib import Path
-from commonplace import open_memory
-from commonplace.note.entity import Entity
-from commonplace.engine.graphs import opener
+from memoranda import open_memory
+from memoranda.note.entity import Entity
+from memoranda.engine.graphs import opener
 
 point, count, file, home, change = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3]), sys.argv[4], sys.argv[5]
 with open_memory(home, watch=False) as memory:

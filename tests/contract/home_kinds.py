@@ -7,12 +7,12 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from commonplace import Memory, open_memory
+from memoranda import Memory, open_memory
 
 
 def in_database() -> bool:
     """Whether the notes of every home are in a database."""
-    return "COMMONPLACE_HOMES_IN" in os.environ
+    return "MEMORANDA_HOMES_IN" in os.environ
 
 
 VAULT = "a vault used in place is a folder of one machine; notes in a database refuse it"

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from commonplace import Memory, faces
-from commonplace.faces.tool import Registry
 from contract.tables import pattern
+from memoranda import Memory, faces
+from memoranda.faces.tool import Registry
 
 LIMIT = 25_000
 CASES = json.loads((Path(__file__).parent / "data" / "kv_replies.json").read_text(encoding="utf-8"))["cases"]

@@ -23,7 +23,7 @@ class Server(ServerProcess):
 
     def __init__(self, *arguments: str, client: str = "test", **env: str):
         with patch.dict(os.environ, env):
-            super().__init__(command=[sys.executable, "-m", "commonplace", "mcp", *arguments])
+            super().__init__(command=[sys.executable, "-m", "memoranda", "mcp", *arguments])
         self.hello = self.handshake(client=client)
 
     def begin(self, tool: str, **arguments: Any) -> int:

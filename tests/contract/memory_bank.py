@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from commonplace import Memory, faces
 from contract.home_kinds import prepared
 from contract.tables import assert_has
+from memoranda import Memory, faces
 
 CASES = json.loads((Path(__file__).parent / "data" / "bank_cases.json").read_text(encoding="utf-8"))["cases"]
 NAMES = [case["name"] for case in CASES]
@@ -44,7 +44,7 @@ class Ground:
 
     def outside(self) -> dict[str, bytes]:
         """Every file that is neither in the banks nor our own."""
-        ours = (self.banks, self.home / ".commonplace")
+        ours = (self.banks, self.home / ".memoranda")
         files = (each for each in self.folder.rglob("*") if each.is_file() and not each.is_symlink())
         return {str(each): each.read_bytes() for each in files if not any(own in each.parents for own in ours)}
 

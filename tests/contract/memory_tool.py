@@ -118,7 +118,7 @@ def answered(result: dict[str, Any]) -> tuple[str, bool]:
 def check_silence(text: str, *places: Path) -> None:
     """A result tells nothing of the machine: none of these places, no private folder, no exception."""
     assert not _LEAKS.search(text), text
-    for word in (*map(str, places), ".commonplace", "site-packages", 'File "'):
+    for word in (*map(str, places), ".memoranda", "site-packages", 'File "'):
         assert word not in text
 
 

@@ -8,9 +8,9 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from commonplace import faces
-from commonplace.engine import Memory
-from commonplace.faces.tool import Registry, Reply
+from memoranda import faces
+from memoranda.engine import Memory
+from memoranda.faces.tool import Registry, Reply
 
 TEXT_LIMIT = 20_000
 

@@ -17,12 +17,12 @@ from anthropic.lib.tools import ToolError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace import faces, open_memory
-from commonplace.anthropic import AsyncMemoryTool, MemoryTool
-from commonplace.config import load
 from contract.memory_tool import CASES, Store, arguments, check_reply, check_silence, shape
 from contract.note_tools import seen
 from contract.tables import tables
+from memoranda import faces, open_memory
+from memoranda.anthropic import AsyncMemoryTool, MemoryTool
+from memoranda.config import load
 from serve.client import OfficialClient
 from serve.process import memory_mcp
 
@@ -31,7 +31,7 @@ TABLES = tables("memory_links")
 
 def surroundings(folder: Path) -> dict[str, tuple[Any, ...]]:
     """All below `folder`, which holds a home, but the memories and what is our own."""
-    return seen(folder, but=("home/memories", "home/.commonplace"))
+    return seen(folder, but=("home/memories", "home/.memoranda"))
 
 
 LINKS = {
@@ -313,7 +313,7 @@ def test_every_case(way: str, case: dict[str, Any], opened: Any, terminal: Any) 
     assert case.get("options", {}) in ({}, {"create_existing": "error"})
     store, call = opened(way, "memory_tool:\n  create_existing: error\n" if "options" in case else "")
     store.fill(case)
-    if not (store.home / ".commonplace").exists():  # the first call makes it
+    if not (store.home / ".memoranda").exists():  # the first call makes it
         call({"command": "view", "path": "/memories"}, terminal)
     before = surroundings(store.home.parent)
     for op in case["ops"]:

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from commonplace.anthropic import AsyncMemoryTool, MemoryTool
 from contract.memory_tool import answered
+from memoranda.anthropic import AsyncMemoryTool, MemoryTool
 from serve.process import ServerProcess, connected
 
 EDITS = 50

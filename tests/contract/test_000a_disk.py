@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.anthropic import MemoryTool
 from contract.memory_tool import answered
+from memoranda.anthropic import MemoryTool
 from serve.process import ServerProcess, connected
 
 
@@ -49,7 +49,7 @@ def test_under_umask_0_new_files_are_0600_and_new_folders_0700(careless):
     for call in CALLS:
         assert not answered(server.call("memory", call))[1]
     check_modes(home / "memories")
-    assert [mode(home), mode(home / ".commonplace")] == [0o700, 0o700]
+    assert [mode(home), mode(home / ".memoranda")] == [0o700, 0o700]
 
 
 @pytest.mark.promise("000a-12.15")

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from anthropic.lib.tools import ToolError
 
-from commonplace.anthropic import MemoryTool
 from contract.home_kinds import prepared
 from contract.memory_tool import shape
 from contract.tables import tables
+from memoranda.anthropic import MemoryTool
 from serve.process import connected, run_memory
 
 TABLES = tables("memory_history")

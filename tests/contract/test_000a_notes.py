@@ -197,7 +197,7 @@ def test_text_of_any_length_is_found_to_its_end_and_bytes_that_are_no_text_are_l
 
 @pytest.mark.promise("000a-12.10")
 def test_a_view_counts_as_a_read_and_a_listing_does_not(servers, memory, home):
-    log = home / ".commonplace" / "access.log"
+    log = home / ".memoranda" / "access.log"
     memory("create", path="/memories/read/me.md", file_text="x\n")
     before = log.read_bytes() if log.exists() else b""
     memory("view", path="/memories/read")

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from commonplace.config import load
-from commonplace.note.markdown import parse_note
 from contract.memory_tool import answered, check_silence
 from contract.tables import tables
+from memoranda.config import load
+from memoranda.note.markdown import parse_note
 from serve.process import ServerProcess, connected
 
 TABLES = tables("memory_protocol")

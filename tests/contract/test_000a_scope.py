@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from commonplace.anthropic import MemoryTool
 from contract.memory_tool import answered, shape
+from memoranda.anthropic import MemoryTool
 from serve.process import ServerProcess, connected
 
 OF_A = "---\nscope: agent:a\n---\n- [fact] zebra\n"

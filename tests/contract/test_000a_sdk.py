@@ -15,11 +15,11 @@ from anthropic import Anthropic, AsyncAnthropic
 from anthropic.lib.tools import ToolError
 from anthropic.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool
 
-from commonplace.anthropic import AsyncMemoryTool, MemoryTool
-from commonplace.errors import InvalidInput, OutsideError
 from contract.memory_tool import check_silence, shape
 from contract.messages_api import MessagesApi
 from contract.tables import tables
+from memoranda.anthropic import AsyncMemoryTool, MemoryTool
+from memoranda.errors import InvalidInput, OutsideError
 from serve.process import SECONDS, environment
 
 TABLES = tables("memory_sdk")
@@ -186,7 +186,7 @@ def test_a_folder_of_its_own_for_each_user_is_all_of_memories_to_them(tmp_path, 
 
 @pytest.mark.promise("000a-12.14")
 def test_arguments_it_cannot_use_are_refused_when_it_is_made(tmp_path):
-    for folder in ("../x", "/x", "a/../b", ".commonplace", "a\0b", "%2e%2e"):
+    for folder in ("../x", "/x", "a/../b", ".memoranda", "a\0b", "%2e%2e"):
         with pytest.raises(OutsideError):
             MemoryTool(tmp_path / "home", folder=folder)
     with pytest.raises(InvalidInput):
@@ -216,8 +216,8 @@ def test_create_existing_of_the_adapter_goes_before_the_configuration(tmp_path, 
 
 @pytest.mark.promise("000a-12.14")
 def test_without_the_sdk_the_import_names_the_extra():
-    code = "import sys; sys.modules['anthropic'] = None; import commonplace; import commonplace.anthropic"
+    code = "import sys; sys.modules['anthropic'] = None; import memoranda; import memoranda.anthropic"
     ran = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, timeout=SECONDS)
     assert ran.returncode == 1
     assert "ImportError" in ran.stderr.decode()
-    assert "commonplace[anthropic]" in ran.stderr.decode()
+    assert "memoranda[anthropic]" in ran.stderr.decode()

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from commonplace import open_memory
 from contract.note_tools import Tools, put
 from contract.tables import tables
+from memoranda import open_memory
 
 TABLES = tables("note_bounds")
 

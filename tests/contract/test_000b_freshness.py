@@ -14,9 +14,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from commonplace import open_memory
 from contract.home_kinds import DISK, VAULT, in_database, with_projects
 from contract.note_tools import Tools, put
+from memoranda import open_memory
 
 pytestmark = pytest.mark.promise("000b-12.8")
 

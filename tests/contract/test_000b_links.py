@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace import open_memory
-from commonplace.note.links import slug
 from contract.home_kinds import with_projects
 from contract.note_tools import Tools, put
 from contract.tables import tables
+from memoranda import open_memory
+from memoranda.note.links import slug
 
 TABLES = tables("note_links")
 

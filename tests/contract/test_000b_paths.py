@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from commonplace.text.unicode import flat
 from contract.home_kinds import VAULT
 from contract.note_tools import Tools, put, seen
 from contract.tables import tables
+from memoranda.text.unicode import flat
 
 TABLES = tables("note_paths")
 
 pytestmark = pytest.mark.promise("000b-12.11")
 
 OUT = TABLES["out"]
-HIDDEN = [".commonplace/lock", ".commonplace", "../.commonplace/index.db", ".hidden/x.md", "a/.git/config", ".x.md"]
+HIDDEN = [".memoranda/lock", ".memoranda", "../.memoranda/index.db", ".hidden/x.md", "a/.git/config", ".x.md"]
 LINKED = ["away/x.md", "away/new/x.md", "loop/x.md", "file link.md", "file link.md/x.md", "memories link/secret.md"]
 PLACES = TABLES["places"]
 WRITES = {"directory", "destination_path"}
@@ -50,7 +50,7 @@ def everything(tools: Tools) -> dict[str, Any]:
     return {
         name: (mode, held if isinstance(held, list) else (changed, held))
         for name, (mode, changed, held) in seen(tools.memory.home.parent).items()
-        if not name.startswith("home/.commonplace") and name != "home"
+        if not name.startswith("home/.memoranda") and name != "home"
     }
 
 

@@ -16,10 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import vault as generated
-from commonplace import open_memory
 from contract.home_kinds import with_projects
 from contract.note_tools import Tools, put
 from contract.tables import tables
+from memoranda import open_memory
 
 TABLES = tables("note_search")
 

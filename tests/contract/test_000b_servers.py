@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from commonplace import open_memory
 from contract.mcp_server import Server
 from contract.note_tools import Tools, texts
+from memoranda import open_memory
 
 pytestmark = pytest.mark.promise("000b-12.14")
 
@@ -42,7 +42,7 @@ def servers(home: Path) -> Iterator[list[Server]]:
 
 
 def index_of(home: Path, query: str) -> list[tuple[Any, ...]]:
-    db = sqlite3.connect(f"file:{home}/.commonplace/index.db?mode=ro", uri=True)
+    db = sqlite3.connect(f"file:{home}/.memoranda/index.db?mode=ro", uri=True)
     try:
         return db.execute(query).fetchall()
     finally:

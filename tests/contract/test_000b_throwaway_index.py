@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from commonplace import open_memory
 from contract.note_tools import Tools, put
 from contract.tables import tables
+from memoranda import open_memory
 
 TABLES = tables("note_script")
 
@@ -37,22 +37,22 @@ def harmless(tools: Tools) -> None:
 
 
 def deleted(tools: Tools) -> None:
-    for file in (tools.memory.home / ".commonplace").glob("index.db*"):
+    for file in (tools.memory.home / ".memoranda").glob("index.db*"):
         file.unlink()
 
 
 def main_file_deleted(tools: Tools) -> None:
-    (tools.memory.home / ".commonplace/index.db").unlink(missing_ok=True)
+    (tools.memory.home / ".memoranda/index.db").unlink(missing_ok=True)
 
 
 def emptied(tools: Tools) -> None:
     deleted(tools)
-    put(tools.memory.home / ".commonplace/index.db", b"")
+    put(tools.memory.home / ".memoranda/index.db", b"")
 
 
 def replaced_by_nonsense(tools: Tools) -> None:
     deleted(tools)
-    put(tools.memory.home / ".commonplace/index.db", b"no database " * 999)
+    put(tools.memory.home / ".memoranda/index.db", b"no database " * 999)
 
 
 def masked(reply: Any, home: Path) -> str:

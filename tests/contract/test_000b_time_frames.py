@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from commonplace import open_memory
 from contract.note_tools import Tools
 from contract.tables import tables
+from memoranda import open_memory
 
 TABLES = tables("note_time_frames")
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from commonplace import CannotUndo, open_memory
 from contract.home_kinds import with_projects
 from contract.note_tools import Tools, put, seen, texts
+from memoranda import CannotUndo, open_memory
 
 pytestmark = pytest.mark.promise("000b-12.15")
 

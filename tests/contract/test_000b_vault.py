@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 import vault as generated
-from commonplace import open_memory
 from contract.home_kinds import VAULT
 from contract.note_tools import Tools, put, seen
 from contract.tables import tables
+from memoranda import open_memory
 
 TABLES = tables("note_vault")
 

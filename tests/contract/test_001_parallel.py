@@ -11,8 +11,8 @@ from subprocess import DEVNULL
 
 import pytest
 
-from commonplace import Draft, open_memory
 from contract.mcp_server import SECONDS, Server, environment
+from memoranda import Draft, open_memory
 from serve.forked import Forked
 from serve.process import run_memory
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.promise("001-17.7")
 
 WORKER = """
 import sys
-from commonplace import Draft, open_memory
+from memoranda import Draft, open_memory
 with open_memory(sys.argv[1], watch=sys.argv[2] == "watch") as memory:
     memory.sync()
     print("ready", flush=True)
@@ -153,7 +153,7 @@ def test_a_server_and_commands_and_processes_at_once(home: Path, workers: list[W
     (ref,) = written(home, "shared by all")
     with open_memory(home, watch=False) as memory:
         before = memory.stats().projects["categories"]
-    program = [sys.executable, "-m", "commonplace", "--home", str(home)]
+    program = [sys.executable, "-m", "memoranda", "--home", str(home)]
     commands = [
         Forked([*program, *argv], env=environment(), stdin=DEVNULL)
         for argv in (["read", ref], ["write", "from a command"], ["read", ref], ["tag", ref, "--add", "command"])

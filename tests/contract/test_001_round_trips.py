@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace import Draft, open_memory
 from contract.home_kinds import notes_below
 from contract.note_tools import put, texts
 from contract.tables import tables
+from memoranda import Draft, open_memory
 
 TABLES = tables("memory_contents")
 
@@ -104,7 +104,7 @@ def test_a_tree_of_the_reference_program_is_read_with_nothing_lost(terminal: Any
     assert (listed["short thing"]["phase"], listed["skilled thing"]["phase"]) == ("inbox", "organized")
     assert (listed["short thing"]["scope"], listed["skilled thing"]["category"]) == ("agent:claude", "skills")
     now = notes_below(texts(terminal.home))
-    assert {name: data for name, data in now.items() if not name.startswith(".commonplace")} == before
+    assert {name: data for name, data in now.items() if not name.startswith(".memoranda")} == before
     terminal.ok("tag", "550e8400", "--add", "new")
     text = (terminal.home / "categories/knowledge/550e8400-e29b-41d4-a716-446655440000.md").read_text()
     assert "custom: kept\n" in text

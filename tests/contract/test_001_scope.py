@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from commonplace import open_memory
-from commonplace.cli import COMMANDS
 from contract.note_tools import Tools, put, texts
 from contract.tables import tables
+from memoranda import open_memory
+from memoranda.cli import COMMANDS
 
 TABLES = tables("scope")
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from commonplace.text.unicode import flat
 from contract.note_tools import put, seen
 from contract.tables import tables
+from memoranda.text.unicode import flat
 
 TABLES = tables("traversal")
 
@@ -21,7 +21,7 @@ STRINGS = TABLES["strings"]
 
 def outside(folder: Path) -> dict[str, Any]:
     """Everything in the user's folder but the home's private part."""
-    return {name: (mode, held) for name, (mode, _, held) in seen(folder).items() if ".commonplace" not in name}
+    return {name: (mode, held) for name, (mode, _, held) in seen(folder).items() if ".memoranda" not in name}
 
 
 def test_a_category_or_scope_there_is_not_is_refused(terminal: Any) -> None:

@@ -15,14 +15,14 @@ from typing import Any
 
 import pytest
 
-from commonplace import open_memory
-from commonplace.engine.graphs import opener
 from contract.graph_tools import Nodes
 from contract.home_kinds import FILE
 from contract.mcp_server import Server, environment
 from contract.tables import tables
 from contract.test_002_graph import RESOURCES, answers, entity, parsed, relation, told
 from contract.test_002_graph import serving as serving_notes
+from memoranda import open_memory
+from memoranda.engine.graphs import opener
 
 TABLES = tables("graph_file")
 
@@ -50,7 +50,7 @@ def test_a_bad_line_is_a_warning_beside_the_answer_and_on_stderr_once(tmp_path: 
     with serving(tmp_path, file) as server:
         for tool, given in (("read_graph", {}), ("search_nodes", {"query": "ada"}), ("open_nodes", {"names": ["Ada"]})):
             result = server.call(f"memory_{tool}", **given)
-            assert result["_meta"] == {"commonplace/warnings": [said]}
+            assert result["_meta"] == {"memoranda/warnings": [said]}
             assert result["structuredContent"]["entities"] == [entity("Ada", kind="p")]
         with file.open("a") as other:
             other.write(json.dumps({"type": "relation", "from": "Ada", "to": "x", "relationType": "y"}) + "\n")
@@ -202,8 +202,8 @@ def test_calls_in_flight_and_two_processes_lose_nothing_and_see_each_other(tmp_p
 WRITER = """
 import os, sys
 from pathlib import Path
-from commonplace import open_memory
-from commonplace.engine.graphs import opener
+from memoranda import open_memory
+from memoranda.engine.graphs import opener
 from contract.graph_tools import Nodes
 
 home = sys.argv[1]
@@ -321,7 +321,7 @@ def test_the_note_tools_of_the_server_find_read_and_walk_the_entities_of_the_fil
         assert [each["name"] for each in ranked["entities"]] == ["useState"]
         server.data("memory_delete_entities", entityNames=["useState"])
         assert server.data("search_notes", query="pair")["total"] == 0
-    program = [sys.executable, "-m", "commonplace", "undo"]
+    program = [sys.executable, "-m", "memoranda", "undo"]
     subprocess.run(program, env=environment(MEMORY_HOME=str(tmp_path)), check=True, capture_output=True, timeout=60)
     assert file.read_bytes() == before
     assert is_alone(file)

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from commonplace import open_memory
-from commonplace.engine.graphs import opener
-from commonplace.note.entity import EntityText
-from commonplace.note.markdown import parse_note
 from contract.graph_tools import Nodes
 from contract.home_kinds import FILE, in_database
 from contract.mcp_server import Server
+from memoranda import open_memory
+from memoranda.engine.graphs import opener
+from memoranda.note.entity import EntityText
+from memoranda.note.markdown import parse_note
 from serve.process import ServerProcess, memory_mcp, run_memory
 
 NAMES = (
@@ -360,7 +360,7 @@ def file(request: pytest.FixtureRequest, tmp_path: Path) -> Path | None:
 
 
 def forget_index(home: Path) -> None:
-    for place in (home / ".commonplace").glob("index*"):
+    for place in (home / ".memoranda").glob("index*"):
         place.unlink()
 
 

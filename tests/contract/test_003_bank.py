@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from commonplace import faces, open_memory
-from commonplace.faces.bank import parse_response
 from contract.home_kinds import BANK
 from contract.mcp_server import Server
 from contract.memory_bank import CASES, NAMES, TIME, Banks, Ground
+from memoranda import faces, open_memory
+from memoranda.faces.bank import parse_response
 
 TRAVERSAL = [
     "../../x", "/abs", "..", "a/../../b", "x\0y", "~", "n" * 300, ".hidden", " x", "a\\b", "a\nb", "%2e%2e/x",
@@ -356,4 +356,4 @@ def test_stdout_holds_json_rpc_only_with_debug_logging_on(ground: Ground) -> Non
         lines = server.errors().splitlines()
     assert any("activated global:default, about" in line for line in lines)
     assert any('"processing_method": "rule-based"' in line for line in lines)
-    assert all(line.startswith("DEBUG:commonplace.") for line in lines)
+    assert all(line.startswith("DEBUG:memoranda.") for line in lines)

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from commonplace import llm, open_memory
 from contract.language_model import LanguageModel, language_model
 from contract.memory_bank import Banks
+from memoranda import llm, open_memory
 
 TEXT = "We decided to use Postgres\n\n***\n- for storage\n- from May on"
 NOBODY = "http://127.0.0.1:1"

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from commonplace import NotFound, Query, faces, open_memory
-from commonplace.engine.entries import NoteEntries
-from commonplace.errors import CannotUndo
 from contract.key_value import KeyValue
+from memoranda import NotFound, Query, faces, open_memory
+from memoranda.engine.entries import NoteEntries
+from memoranda.errors import CannotUndo
 from movable_clock import Clock
 from serve.process import connected
 
@@ -36,7 +36,7 @@ def left_in(folder: Path) -> list[str]:
 
 
 def history_of(entries: KeyValue) -> Path:
-    return entries.memory.home / ".commonplace" / "history"
+    return entries.memory.home / ".memoranda" / "history"
 
 
 def test_an_entry_lives_until_its_moment_and_not_longer(entries, clock):
@@ -214,4 +214,4 @@ def test_with_a_real_clock_a_second_is_a_second(tmp_path):
             time.sleep(0.05)
         result = server.call("memory_recall", {"key": "k"})
         assert result["content"][0]["text"] == "## ❌ Error\n**Key 'k' has expired**"
-    assert left_in(tmp_path / "home" / "kv") == left_in(tmp_path / "home" / ".commonplace" / "history") == []
+    assert left_in(tmp_path / "home" / "kv") == left_in(tmp_path / "home" / ".memoranda" / "history") == []

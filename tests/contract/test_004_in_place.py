@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from commonplace import open_memory
-from commonplace.faces.kv import JsonFolder, toolset
-from commonplace.faces.tool import Registry
-from commonplace.store import inplace
 from contract.key_value import CASES, NAMES, KeyValue, play
+from memoranda import open_memory
+from memoranda.faces.kv import JsonFolder, toolset
+from memoranda.faces.tool import Registry
+from memoranda.store import inplace
 from movable_clock import Clock
 from serve.process import ServerProcess, connected
 
@@ -230,7 +230,7 @@ def test_expired_entries_of_all_files_end_with_the_next_change(entries, clock):
     clock.later(6)
     entries.remember("k", "v", "two")
     assert b"hush" not in b"".join(entries.files().values())
-    assert not [each for each in (entries.memory.home / ".commonplace").rglob("*") if b"hush" in _bytes(each)]
+    assert not [each for each in (entries.memory.home / ".memoranda").rglob("*") if b"hush" in _bytes(each)]
 
 
 def _bytes(file: Path) -> bytes:

@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace import __version__, open_memory
 from contract.home_kinds import in_database
 from contract.key_value import CASES, LIMIT, NAMES, KeyValue, play
+from memoranda import __version__, open_memory
 from movable_clock import Clock
 from serve.process import ServerProcess, connected, memory_mcp
 
@@ -273,7 +273,7 @@ def test_agent_memory_is_a_server_of_that_name_with_exactly_these_tools(tmp_path
         assert schema["properties"]["format"]["enum"] == ["markdown", "json"]
 
 
-KILLS = int(os.environ.get("COMMONPLACE_KILLS", "20"))
+KILLS = int(os.environ.get("MEMORANDA_KILLS", "20"))
 
 
 def started(home: Path, user: Path, count: int) -> list[ServerProcess]:

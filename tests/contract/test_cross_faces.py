@@ -126,7 +126,7 @@ def test_four_faces_write_one_search_finds_a_walk_passes_and_the_shell_takes_bac
 
 STRINGS = [
     "../../x", "..", "/etc/passwd", "..%2f..%2f", "%2e%2e/%2e%2e/x", "a/../../b", "..\\..\\x", "x\0y", "~/.ssh/id",
-    "C:\\x", "CON", "\u202ex", "x" * 300, "y" * 5000, "a/" * 200 + "b", ".commonplace/index.db", "memories/../../x",
+    "C:\\x", "CON", "\u202ex", "x" * 300, "y" * 5000, "a/" * 200 + "b", ".memoranda/index.db", "memories/../../x",
 ]  # fmt: skip
 PLACES: dict[str, Any] = {
     "bank_id": lambda text: ("activate", {"bank_type": "global", "bank_id": text}),
@@ -185,10 +185,10 @@ def test_no_string_of_a_caller_leads_out_of_the_home_through_any_face(faces: Fac
 
     links = [each for each in faces.home.rglob("*") if each.is_symlink()]
     assert links == []
-    folders = {"notes", "graph", "banks", "kv", "memories", ".commonplace"}
+    folders = {"notes", "graph", "banks", "kv", "memories", ".memoranda"}
     assert set(notes_below({each.name: each for each in faces.home.iterdir()})) == folders
     assert {each.name for each in (faces.home / "banks").iterdir()} == {"global", "projects", "code"}
-    assert (faces.home / ".commonplace" / "index.db").read_bytes().startswith(b"SQLite format 3")
+    assert (faces.home / ".memoranda" / "index.db").read_bytes().startswith(b"SQLite format 3")
     found = faces.data("search_notes", query="outside heron", page_size=50)["results"]
     assert not any("outside" in each["snippet"] for each in found)
 

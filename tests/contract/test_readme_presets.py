@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from commonplace.cli.presets import PRESETS
 from contract.home_kinds import BANK, FILE
 from contract.mcp_server import Server
+from memoranda.cli.presets import PRESETS
 
 pytestmark = pytest.mark.promise("issue-drop-in")
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from commonplace import Draft, open_memory
 from contract.home_kinds import VAULT
 from contract.mcp_server import Server
 from contract.note_tools import texts
+from memoranda import Draft, open_memory
 
 pytestmark = [pytest.mark.promise("issue-undo-in-place"), pytest.mark.folder_home(VAULT)]
 
@@ -131,13 +131,13 @@ def test_an_agent_takes_back_only_what_it_sees(terminal: Any) -> None:
 
 
 def test_a_journal_from_before_there_were_roots_means_the_projects_of_this_home(terminal: Any, bank: Path) -> None:
-    journal = terminal.home / ".commonplace/history/journal.jsonl"
+    journal = terminal.home / ".memoranda/history/journal.jsonl"
     lines = [json.loads(line) for line in journal.read_text().splitlines()]
     for step in (step for line in lines for step in line["files"]):
         del step["root"]
     journal.write_text("".join(json.dumps(line) + "\n" for line in lines))
     before = texts(bank)
-    assert terminal("undo").error == f"cannot undo #2: banks/{CONTEXT} changed later (outside commonplace)"
+    assert terminal("undo").error == f"cannot undo #2: banks/{CONTEXT} changed later (outside memoranda)"
     shutil.copytree(bank, terminal.home / "banks")
     terminal.ok("undo")
     assert texts(bank) == before

@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
 
-from commonplace import Memory, faces
-from commonplace.faces.reply import Reply
-from commonplace.faces.tool import Registry
 from crash.mortal import Countdown, at_each, counted, say
+from memoranda import Memory, faces
+from memoranda.faces.reply import Reply
+from memoranda.faces.tool import Registry
 
 CALLS: dict[str, tuple[str, dict[str, Any]]] = {
     "new": ("write_note", {"title": "New", "content": "new " * 200, "directory": ""}),
@@ -58,8 +58,8 @@ def at_once(memory: Memory, calls: dict[str, tuple[str, dict[str, Any]]]) -> Ite
 
 
 def main(home: str, countdown: Countdown) -> None:
-    from commonplace import open_memory
-    from commonplace.index.database import Database
+    from memoranda import open_memory
+    from memoranda.index.database import Database
 
     with (
         patch.object(Database, "end", counted(Database.end, countdown, after=True)),

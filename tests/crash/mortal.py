@@ -125,9 +125,9 @@ SCRIPTS = {
 
 
 def main(home: str, countdown: Countdown) -> None:
-    from commonplace import open_memory
-    from commonplace.faces.memory_tool import MemoryCommands
-    from commonplace.index import database, sync
+    from memoranda import open_memory
+    from memoranda.faces.memory_tool import MemoryCommands
+    from memoranda.index import database, sync
 
     original = database.transaction
 

@@ -22,12 +22,12 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from commonplace import Draft, Memory, cli, faces, open_memory
-from commonplace.engine.graphs import opener
-from commonplace.engine.overview import Overview
-from commonplace.jobs.lifecycle import FACE, Scheduler
-from commonplace.note.edit import Append
-from commonplace.store.layout import Layout
+from memoranda import Draft, Memory, cli, faces, open_memory
+from memoranda.engine.graphs import opener
+from memoranda.engine.overview import Overview
+from memoranda.jobs.lifecycle import FACE, Scheduler
+from memoranda.note.edit import Append
+from memoranda.store.layout import Layout
 
 KILLS_A_HOME = 12
 MEMORIES = ("memory", "agent", "archived", "superseded", "merged", "imported", "ingested")

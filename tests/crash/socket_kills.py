@@ -21,10 +21,10 @@ from contextlib import nullcontext
 from hashlib import sha256
 from pathlib import Path
 
-from commonplace import faces, open_memory
-from commonplace.note.frontmatter import split
-from commonplace.serve.socket import Listener, Protocol, SocketServer
 from crash.test_kill import next_process
+from memoranda import faces, open_memory
+from memoranda.note.frontmatter import split
+from memoranda.serve.socket import Listener, Protocol, SocketServer
 
 CLIENTS = 16
 KILLS_A_HOME = 12

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from commonplace import Draft, errors, open_memory
-from commonplace.faces.memory_tool import MemoryCommands
-from commonplace.note.edit import Append
-from commonplace.query import Query
 from crash.mortal import COUNTED, ENVIRONMENT, SCRIPTS
 from crash.test_kill import SECONDS, fresh, next_process, states, tree
+from memoranda import Draft, errors, open_memory
+from memoranda.faces.memory_tool import MemoryCommands
+from memoranda.note.edit import Append
+from memoranda.query import Query
 
 
 @pytest.fixture
@@ -86,8 +86,8 @@ def test_a_disk_that_refuses_at_any_step_gives_a_clean_error_and_leaves_the_old_
 
 LIMITED = """
 import resource, sys
-from commonplace import open_memory
-from commonplace.faces.memory_tool import MemoryCommands
+from memoranda import open_memory
+from memoranda.faces.memory_tool import MemoryCommands
 memory = open_memory(sys.argv[1], watch=False)
 memory.sync()
 resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
@@ -109,7 +109,7 @@ def test_a_file_larger_than_the_system_allows_is_refused_and_the_old_one_stays(t
 @pytest.mark.promise("issue-index-deleted-or-corrupt", "000b-12.16")
 def test_the_index_may_be_deleted_or_damaged_between_any_two_calls(tmp_path):
     home = fresh(tmp_path / "home")
-    index = home / ".commonplace" / "index.db"
+    index = home / ".memoranda" / "index.db"
     damage = random.Random(3)
     with open_memory(home) as memory:
 

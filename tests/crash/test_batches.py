@@ -17,15 +17,15 @@ from typing import Any
 
 import pytest
 
-from commonplace import Draft, Memory, faces, open_memory
-from commonplace.clock import wait_for
-from commonplace.errors import NotFound
-from commonplace.note.edit import Append
 from crash import batches
 from crash.batches import CALLS, at_once, begin
 from crash.mortal import COUNTED, ENVIRONMENT, mortals
 from crash.test_bad_days import Refusal
 from crash.test_kill import KILLS, SECONDS, next_process
+from memoranda import Draft, Memory, faces, open_memory
+from memoranda.clock import wait_for
+from memoranda.errors import NotFound
+from memoranda.note.edit import Append
 from serve.daemon_process import Client, DaemonProcess
 
 MADE = {
@@ -140,7 +140,7 @@ def test_a_batch_waits_once_for_each_file_of_the_home_and_no_step_comes_before_w
 
             return noting
 
-        monkeypatch.setattr("commonplace.engine.guard._SECONDS", SECONDS)  # one batch, however slow the machine
+        monkeypatch.setattr("memoranda.engine.guard._SECONDS", SECONDS)  # one batch, however slow the machine
         for name, word in {"rename": "rename", "fsync": "sync", "fdatasync": "sync", "pwrite": "write"}.items():
             monkeypatch.setattr(os, name, noted(getattr(os, name), word))
         with at_once(memory, CALLS) as replies:
@@ -203,12 +203,12 @@ def test_on_a_full_disk_every_call_of_a_batch_says_so_and_no_file_changes(tmp_pa
 FILLING = """
 import json, resource, sys
 from pathlib import Path
-from commonplace import open_memory
+from memoranda import open_memory
 from crash.batches import CALLS, at_once
 home = Path(sys.argv[1])
 with open_memory(home) as memory:
     memory.sync()
-    size = (home / ".commonplace/history/journal.jsonl").stat().st_size
+    size = (home / ".memoranda/history/journal.jsonl").stat().st_size
     with at_once(memory, CALLS) as replies:
         resource.setrlimit(resource.RLIMIT_FSIZE, (size + 300, resource.RLIM_INFINITY))
     resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
@@ -243,7 +243,7 @@ def test_what_is_staged_is_on_disk_before_anybody_else_sees_it(tmp_path):
 
         def look() -> None:
             with memory.engine.guard:
-                journal = (tmp_path / "home/.commonplace/history/journal.jsonl").read_bytes()
+                journal = (tmp_path / "home/.memoranda/history/journal.jsonl").read_bytes()
                 seen.append((path.exists(), journal.count(b"\n")))
 
         def write() -> None:
@@ -358,7 +358,7 @@ def test_a_note_changed_by_an_editor_meanwhile_is_not_overwritten(tmp_path, monk
 
 WRITING = r"""
 import sys, threading
-from commonplace import faces, open_memory
+from memoranda import faces, open_memory
 with open_memory(sys.argv[1]) as memory:
     tools = faces.registry(["notes"], memory.settings)
     def write(number):

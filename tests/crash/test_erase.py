@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from commonplace import Draft, open_memory
 from crash.mortal import mortals
+from memoranda import Draft, open_memory
 
 SECRET = "zq4711vault"
 
 ERASING = r"""
 from unittest.mock import patch
-from commonplace import open_memory
-from commonplace.index.database import Database
+from memoranda import open_memory
+from memoranda.index.database import Database
 from crash.mortal import at_each, counted
 
 def erases(home, countdown):
@@ -31,8 +31,8 @@ at_each(erases)
 
 
 def make(home: Path) -> None:
-    from commonplace import Session
-    from commonplace.faces.graph import entity_tools  # noqa: F401
+    from memoranda import Session
+    from memoranda.faces.graph import entity_tools  # noqa: F401
 
     home.mkdir(mode=0o700)
     graph = home.with_name(f"{home.name}.jsonl")
@@ -74,7 +74,7 @@ def test_erase_killed_at_every_step_is_completed_by_the_next_open_or_never_began
         for die_at in range(1, steps + 1):
             home = copy(str(die_at))
             work(home, die_at)
-            was_there = (home / ".commonplace" / "erasing").exists()
+            was_there = (home / ".memoranda" / "erasing").exists()
             with open_memory(home, watch=False) as memory:
                 memory.sync()
                 paths = {f"{each.project}/{each.path}" for each in memory.list(limit=0)[0]}
@@ -89,6 +89,6 @@ def test_erase_killed_at_every_step_is_completed_by_the_next_open_or_never_began
                     memory.erase("notes/plan.md", "lines/Zq4711vault.md", "kv/default/key")
                 begun.append(len(paths) == 1)
             assert holding(home) == [], home
-            assert [*home.rglob(".tmp-*"), *(home / ".commonplace").glob("erasing*")] == []
+            assert [*home.rglob(".tmp-*"), *(home / ".memoranda").glob("erasing*")] == []
     assert begun == sorted(begun)  # before a moment it had not begun, after it is completed
     assert set(begun) == {False, True}

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from commonplace import Memory, open_memory
-from commonplace.faces.memory_tool import MemoryCommands
 from crash import mortal
 from crash.mortal import ENVIRONMENT, SCRIPTS, mortals
+from memoranda import Memory, open_memory
+from memoranda.faces.memory_tool import MemoryCommands
 
 SECONDS = 60
-KILLS = int(os.environ.get("COMMONPLACE_KILLS", "24"))
+KILLS = int(os.environ.get("MEMORANDA_KILLS", "24"))
 START = {
     "a.md": "- [count] count 0 #n\n",
     "folder/b.md": "# B\n\n- knows [[a]]\n",
@@ -61,7 +61,7 @@ def next_process(home: Path) -> Iterator[Memory]:
         yield memory
         with memory.engine.guard:
             assert memory.index.is_sound()
-    assert [*home.rglob(".tmp-*"), *(home / ".commonplace").glob("redo-*")] == []
+    assert [*home.rglob(".tmp-*"), *(home / ".memoranda").glob("redo-*")] == []
 
 
 def check(home: Path, possible: list[dict[str, str]], acknowledged: int) -> None:
@@ -96,7 +96,7 @@ def test_killed_at_every_rename_sync_write_and_commit(tmp_path, script):
 @pytest.mark.slow
 @pytest.mark.promise("issue-kill-9-random", "000a-12.5")
 def test_killed_at_random_over_all_verbs_jobs_and_faces_nothing_is_lost_and_nothing_left_behind(tmp_path):
-    """COMMONPLACE_KILLS=2000 for the whole of it."""
+    """MEMORANDA_KILLS=2000 for the whole of it."""
     command = [sys.executable, str(Path(__file__).with_name("random_kills.py")), str(tmp_path), str(KILLS)]
     ran = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=SECONDS + KILLS)
     assert ran.returncode == 0, ran.stderr

@@ -13,21 +13,21 @@ from time import process_time
 
 import pytest
 
-from commonplace import Draft, open_memory
-from commonplace.engine.doctor import examine as doctor
-from commonplace.engine.engine import Engine
-from commonplace.errors import InvalidInput
-from commonplace.index import writer
-from commonplace.note.edit import Append, Prepend, Rewrite
-from commonplace.query import Query
 from crash.mortal import ENVIRONMENT
 from crash.test_kill import SECONDS
+from memoranda import Draft, open_memory
+from memoranda.engine.doctor import examine as doctor
+from memoranda.engine.engine import Engine
+from memoranda.errors import InvalidInput
+from memoranda.index import writer
+from memoranda.note.edit import Append, Prepend, Rewrite
+from memoranda.query import Query
 from serve.forked import run
 
 NOBODY = 65534
 READS = """
 import os, resource, sys
-from commonplace import Draft, open_memory
+from memoranda import Draft, open_memory
 
 def reads(home, file=None):
     with open_memory(home, watch=False) as memory:
@@ -64,7 +64,7 @@ def filled(home: Path, *, indexed: bool) -> Path:
         memory.write_many([Draft("one word", title="a"), Draft("another word", title="c")])
     (home / "notes" / "b.md").write_text("a new word")
     if not indexed:
-        for path in (home / ".commonplace").glob("index.db*"):
+        for path in (home / ".memoranda").glob("index.db*"):
             path.unlink()
     return home
 
@@ -100,7 +100,7 @@ def _read_searched_and_listed(folder: Path, what: str, indexed: bool) -> None:
 ODD_FILES = """
 import os, shutil, signal, socket, stat, sys
 from pathlib import Path
-from commonplace import cli
+from memoranda import cli
 
 class TooLong(Exception): ...
 def ring(*_): raise TooLong
@@ -139,7 +139,7 @@ def test_what_is_no_file_but_has_the_name_of_one_of_ours_holds_up_no_command(tmp
         except PermissionError:
             pytest.skip("only root may make a device")
     ours = ["config.yaml", "memory.md", "pending.md", "memory.sock", ".daemon.lock", "notes/a.md", "kv/default/k.md"]
-    ours += [f".commonplace/{name}" for name in (
+    ours += [f".memoranda/{name}" for name in (
         "lock", "redo", "lines", "access.log", "index.db", "index.db-wal", "history/journal.jsonl", "dream-report.json",
     )]  # fmt: skip
     command = [sys.executable, "-c", ODD_FILES, str(tmp_path), kind, *ours]
@@ -155,7 +155,7 @@ def test_temp_files_of_dead_processes_go_with_the_next_start_and_no_others(tmp_p
         dead = process.pid
     home = filled(tmp_path / "home", indexed=True)
     left = [f".memory.md-{dead}-0123abcd", f".pending.bob.md-{dead}-0123abcd", f".config.yaml-{dead}"]
-    left += [f".commonplace/.dream-report.json-{dead}-0123abcd", ".commonplace/history/journal.jsonl.new"]
+    left += [f".memoranda/.dream-report.json-{dead}-0123abcd", ".memoranda/history/journal.jsonl.new"]
     stays = [f".memory.md-{os.getpid()}-0123abcd", f".backup-{dead}", "notes/.memory.md-mine"]
     for name in (*left, *stays):
         (home / name).write_text("x")

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from commonplace import open_memory
-from commonplace.engine.upkeep import Upkeep
-from commonplace.jobs import reminders
-from commonplace.note.markdown import Record
 from crash.mortal import mortals
+from memoranda import open_memory
+from memoranda.engine.upkeep import Upkeep
+from memoranda.jobs import reminders
+from memoranda.note.markdown import Record
 
 NOW = datetime(2026, 5, 7, 15, 0, tzinfo=UTC)
 DUE = {"due_at": "2026-05-07T15:00:00Z"}
@@ -21,8 +21,8 @@ DAILY = {"due_at": "2026-05-07T09:00:00Z", "repeat": "FREQ=DAILY;BYHOUR=9;BYMINU
 NOTIFYING = r"""
 from datetime import UTC, datetime
 from unittest.mock import patch
-from commonplace import open_memory
-from commonplace.jobs import reminders
+from memoranda import open_memory
+from memoranda.jobs import reminders
 from crash.mortal import at_each
 
 def notifies(home, countdown):

@@ -17,11 +17,11 @@ from pathlib import Path
 
 import pytest
 
-from commonplace import Draft, faces, open_memory
-from commonplace.errors import Busy
-from commonplace.note.edit import Append
 from crash.mortal import ENVIRONMENT
 from crash.test_kill import SECONDS
+from memoranda import Draft, faces, open_memory
+from memoranda.errors import Busy
+from memoranda.note.edit import Append
 from serve.daemon_process import Client, DaemonProcess
 from serve.forked import run
 from serve.process import ServerProcess, memory_mcp
@@ -30,7 +30,7 @@ LONGEST = 6.0
 HOLDER = """
 import sys
 import threading
-from commonplace import open_memory
+from memoranda import open_memory
 with open_memory(sys.argv[1], watch=False) as memory, memory.exclusive():
     if "index" in sys.argv:
         memory.index.connection.execute("begin immediate")
@@ -170,7 +170,7 @@ def calls_of_command(home: Path, count: int, pid: int) -> list[float]:
 
     def call(number: int) -> float:
         arguments, begun = commands[number % len(commands)], time.monotonic()
-        command = [sys.executable, "-m", "commonplace", "--home", str(home), *arguments]
+        command = [sys.executable, "-m", "memoranda", "--home", str(home), *arguments]
         ran = run(command, env=ENVIRONMENT, timeout=SECONDS)
         took = time.monotonic() - begun
         if arguments[0] == "write":
@@ -214,7 +214,7 @@ def test_beside_a_stopped_holder_changes_by_other_programs_are_found(home, what)
 @pytest.mark.slow
 @pytest.mark.promise("issue-stopped-holder")
 def test_beside_a_stopped_holder_an_index_too_large_to_copy_answers_and_a_warning_says_what_may_be_missing(home):
-    os.truncate(home / ".commonplace/index.db", 257 << 20)
+    os.truncate(home / ".memoranda/index.db", 257 << 20)
     with stopped(home), open_memory(home) as memory:
         (home / "notes" / "late.md").write_text("a darkling thrush\n")
         assert memory.search("dark").total == 10
@@ -244,7 +244,7 @@ def test_a_server_that_waits_for_the_lock_obeys_the_first_sigterm(home):
 @pytest.mark.slow
 @pytest.mark.promise("issue-stopped-holder")
 def test_a_command_waits_on_while_the_lock_goes_from_one_process_to_the_next(home):
-    lock, end = home / ".commonplace/lock", time.monotonic() + LONGEST + 1
+    lock, end = home / ".memoranda/lock", time.monotonic() + LONGEST + 1
 
     def take_turns() -> None:
         with lock.open("r+b", buffering=0) as file:
@@ -256,7 +256,7 @@ def test_a_command_waits_on_while_the_lock_goes_from_one_process_to_the_next(hom
 
     with ThreadPoolExecutor(2) as threads:
         turns = [threads.submit(take_turns) for _ in range(2)]  # as one lets go, the other has it
-        command = [sys.executable, "-m", "commonplace", "--home", str(home), "write", "x"]
+        command = [sys.executable, "-m", "memoranda", "--home", str(home), "write", "x"]
         ran = run(command, env=ENVIRONMENT, timeout=SECONDS)
         assert (ran.returncode, ran.stderr) == (0, b"")
         for each in turns:

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from commonplace import Draft, errors, open_memory
-from commonplace.engine import doctor
-from commonplace.faces.memory_tool import MemoryCommands
-from commonplace.index.index import Index
-from commonplace.note.edit import Append
-from commonplace.query import Query
+from memoranda import Draft, errors, open_memory
+from memoranda.engine import doctor
+from memoranda.faces.memory_tool import MemoryCommands
+from memoranda.index.index import Index
+from memoranda.note.edit import Append
+from memoranda.query import Query
 
 LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs inotify or Linux file names")
 
@@ -62,7 +62,7 @@ def test_undoing_the_return_of_a_link_spares_a_file_put_in_its_place(memory):
     back = memory.undo()
     link.unlink()
     link.write_text("precious")
-    with pytest.raises(errors.CommonplaceError):
+    with pytest.raises(errors.MemorandaError):
         memory.undo(back.number)
     assert link.read_text() == "precious"
 
@@ -73,7 +73,7 @@ def test_restore_does_not_touch_a_note_that_became_private(memory):
     file = memory.home / "notes" / "plan.md"
     file.write_text("---\nscope: agent:y\n---\nsecret of y\n")
     other = memory.as_caller("x")
-    with pytest.raises(errors.CommonplaceError):
+    with pytest.raises(errors.MemorandaError):
         other.restore("notes/plan.md")
     assert "secret of y" in file.read_text()
     for change in other.log(limit=0):
@@ -84,7 +84,7 @@ def test_restore_does_not_touch_a_note_that_became_private(memory):
 def test_undo_does_not_move_a_folder_that_holds_private_notes_of_others(memory):
     note(memory, "mine", "of y", "old", scope="agent:y")
     memory.move_folder("notes", "old", "new")
-    with pytest.raises(errors.CommonplaceError):
+    with pytest.raises(errors.MemorandaError):
         memory.as_caller("x").undo()
     assert paths(memory) == ["new/mine.md"]
 
@@ -99,7 +99,7 @@ def test_restoring_an_entity_the_history_has_no_text_of_finds_nothing(tmp_path: 
 def test_the_error_of_a_restore_names_no_note_of_another_agent(memory):
     made = memory.write(Draft("Salary negotiations", project="categories", scope="agent:y"))
     memory.delete(made)
-    with pytest.raises(errors.CommonplaceError) as caught:
+    with pytest.raises(errors.MemorandaError) as caught:
         memory.as_caller("x").restore(made.id[:8])
     assert "salary" not in str(caught.value)
 
@@ -205,18 +205,18 @@ def test_what_stands_in_for_an_index_is_exchanged_at_a_look_at_the_disk_only(tmp
     home, ahead, real = tmp_path / "home", [0.0], time.monotonic
     with open_memory(home, watch=False) as memory:
         note(memory, "Tea", "green tea")
-    for each in (home / ".commonplace").glob("index.db*"):
+    for each in (home / ".memoranda").glob("index.db*"):
         each.unlink()
-    (home / ".commonplace" / "index.db" / "in the way").mkdir(parents=True)  # so none can be made but in memory
+    (home / ".memoranda" / "index.db" / "in the way").mkdir(parents=True)  # so none can be made but in memory
     monkeypatch.setattr(time, "monotonic", lambda: real() + ahead[0])
     with open_memory(home, watch=False) as memory:
         (found,) = memory.list(Query(projects=("notes",)), limit=0)[0]
         ahead[0] += 60
         assert "green tea" in memory.text_of(found)
-        (home / ".commonplace" / "index.db" / "in the way").rmdir()
-        (home / ".commonplace" / "index.db").rmdir()
+        (home / ".memoranda" / "index.db" / "in the way").rmdir()
+        (home / ".memoranda" / "index.db").rmdir()
         assert paths(memory) == ["Tea.md"]
-    assert (home / ".commonplace" / "index.db").is_file()  # tried again
+    assert (home / ".memoranda" / "index.db").is_file()  # tried again
 
 
 def test_a_write_is_not_repeated_because_the_index_failed_after_it(memory, monkeypatch):
@@ -231,7 +231,7 @@ def test_a_write_is_not_repeated_because_the_index_failed_after_it(memory, monke
 def test_settings_of_this_process_outlive_a_change_of_the_projects(tmp_path):
     from dataclasses import replace
 
-    from commonplace import config
+    from memoranda import config
 
     settings = replace(config.load(tmp_path / "home", None, {}), graph_file="/elsewhere.jsonl", llm_model="m")
     with open_memory(tmp_path / "home", config=settings) as memory:
@@ -252,7 +252,7 @@ def test_opening_and_closing_leaves_no_open_files(tmp_path):
         with open_memory(tmp_path / "home") as memory:
             memory.reindex()
             memory.search("x")
-            with pytest.raises(errors.CommonplaceError):
+            with pytest.raises(errors.MemorandaError):
                 note(memory, "a", "x", "f")
     assert opened() <= before
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from commonplace import Draft, Exists, Memory, NotFound, open_memory
-from commonplace.engine import freshness
-from commonplace.engine.engine import Engine
 from contract.note_tools import Tools
+from memoranda import Draft, Exists, Memory, NotFound, open_memory
+from memoranda.engine import freshness
+from memoranda.engine.engine import Engine
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="inotify is Linux's")
 

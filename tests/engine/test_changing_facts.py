@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.contract.note_tools import Tools
 
-from commonplace import Draft, Query, open_memory
+from memoranda import Draft, Query, open_memory
 from movable_clock import Clock
 
 pytestmark = pytest.mark.promise("issue-facts")

@@ -14,18 +14,18 @@ from zlib import crc32
 
 import pytest
 
-from commonplace import Session, config
-from commonplace.engine import Memory, open_memory
-from commonplace.engine.doctor import examine, repair
-from commonplace.engine.json_entries import JsonEntryFolder
-from commonplace.engine.overview import Overview, Pending
-from commonplace.engine.upkeep import Upkeep
-from commonplace.errors import CannotUndo, InvalidInput, Locked, NotFound
-from commonplace.jobs import dream
-from commonplace.note.edit import StrReplace
-from commonplace.note.markdown import Record
-from commonplace.note.model import Draft
 from index.vectors import tiny
+from memoranda import Session, config
+from memoranda.engine import Memory, open_memory
+from memoranda.engine.doctor import examine, repair
+from memoranda.engine.json_entries import JsonEntryFolder
+from memoranda.engine.overview import Overview, Pending
+from memoranda.engine.upkeep import Upkeep
+from memoranda.errors import CannotUndo, InvalidInput, Locked, NotFound
+from memoranda.jobs import dream
+from memoranda.note.edit import StrReplace
+from memoranda.note.markdown import Record
+from memoranda.note.model import Draft
 
 START = datetime(2026, 5, 7, 10, 0, tzinfo=UTC)
 
@@ -319,7 +319,7 @@ def test_every_kind_of_secret_goes_with_all_its_versions(place: Place, memory: M
 @pytest.mark.promise("issue-erase")
 def test_a_thousand_secrets_of_thirty_kinds_are_gone_from_every_byte(place: Place) -> None:
     model = str(tiny.make(place.root.parent / "tiny"))
-    from commonplace.engine.embedding import Embedding
+    from memoranda.engine.embedding import Embedding
 
     with place.open(model=model) as memory:
         note(memory, "bystander", "stays as it is")
@@ -338,7 +338,7 @@ def test_a_thousand_secrets_of_thirty_kinds_are_gone_from_every_byte(place: Plac
     data = b"\0".join(each.read_bytes() for each in place.root.rglob("*") if each.is_file())
     data += "\0".join(str(each) for each in place.root.rglob("*")).encode()
     assert [word for word in words if word.encode() in data] == []
-    known = terms(place.home / ".commonplace" / "index.db")
+    known = terms(place.home / ".memoranda" / "index.db")
     assert [word for word in (*secrets, "绝密", "vault") if word in known] == []
     with place.open(model=model) as memory:
         left = [each for each in memory.list(limit=0)[0] if each.project != "banks"]  # whose templates stay
@@ -503,7 +503,7 @@ def test_doctor_finds_what_was_left_and_finishes_it(memory: Memory) -> None:
 
 
 def test_doctor_finds_vectors_of_texts_that_are_gone(place: Place) -> None:
-    from commonplace.engine.embedding import Embedding
+    from memoranda.engine.embedding import Embedding
 
     with place.open(model=str(tiny.make(place.root / "tiny"))) as memory:
         note(memory, "plan", "bread and cheese")
@@ -516,7 +516,7 @@ def test_doctor_finds_vectors_of_texts_that_are_gone(place: Place) -> None:
         assert examine(memory) == []
         assert Embedding(memory).counts().embedded == 1
         memory.erase(kept)
-        assert list((place.home / ".commonplace" / "vectors").glob("*.vectors")) == []
+        assert list((place.home / ".memoranda" / "vectors").glob("*.vectors")) == []
 
 
 def test_another_open_home_sees_that_it_is_gone(place: Place) -> None:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from tests.contract.note_tools import Tools
 
-from commonplace import Draft, Query, errors, open_memory
+from memoranda import Draft, Query, errors, open_memory
 from movable_clock import Clock
 
 pytestmark = pytest.mark.promise("issue-facts")
@@ -139,8 +139,8 @@ def test_one_note_takes_the_place_of_several_each_once(memory):
 
 
 def test_what_is_over_is_not_put_before_an_agent(memory):
-    from commonplace.engine.overview import Overview
-    from commonplace.faces.agent.session import Session
+    from memoranda.engine.overview import Overview
+    from memoranda.faces.agent.session import Session
 
     old = fact(memory, "Anna lives in Berlin")
     memory.supersede(old, Draft("Anna lives in Munich", project="categories", category="people"))
@@ -258,8 +258,8 @@ def test_key_value_entries_are_replaced_in_place(memory):
 
 
 def test_merging_leaves_out_what_ended_and_keeps_the_widest_time(memory, clock):
-    from commonplace.engine.upkeep import Upkeep
-    from commonplace.jobs.job import MemoryState
+    from memoranda.engine.upkeep import Upkeep
+    from memoranda.jobs.job import MemoryState
 
     text = "Anna lives in Berlin with two cats and a dog"
     over = fact(memory, text, valid_until="2025-01-01")
@@ -271,7 +271,7 @@ def test_merging_leaves_out_what_ended_and_keeps_the_widest_time(memory, clock):
 
 
 def test_export_and_import_keep_the_keys(memory, tmp_path):
-    from commonplace.cli import main
+    from memoranda.cli import main
 
     old = fact(memory, "Anna lives in Berlin")
     memory.supersede(old, Draft("Anna lives in Munich", project="categories"), valid_from="2026-03-01")
@@ -311,7 +311,7 @@ def test_the_note_tools_take_further_arguments_and_say_what_is_superseded(memory
 
 
 def test_the_agent_tools_take_further_arguments(memory):
-    from commonplace import faces
+    from memoranda import faces
 
     registry = faces.registry(["agent"], memory.settings)
 

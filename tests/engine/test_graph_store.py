@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace import open_memory
-from commonplace.engine import Memory
-from commonplace.engine.graphs import open_graph
-from commonplace.errors import CannotRead, ReadOnlyProject
-from commonplace.note.edit import Append
-from commonplace.note.entity import Entity, GraphRelation
-from commonplace.note.model import Draft
+from memoranda import open_memory
+from memoranda.engine import Memory
+from memoranda.engine.graphs import open_graph
+from memoranda.errors import CannotRead, ReadOnlyProject
+from memoranda.note.edit import Append
+from memoranda.note.entity import Entity, GraphRelation
+from memoranda.note.model import Draft
 
 pytestmark = pytest.mark.promise("002-14.14", "002-14.24")
 

@@ -6,10 +6,10 @@ import re
 
 import pytest
 
-from commonplace import Draft, errors
-from commonplace.note.edit import Append
-from commonplace.note.model import MEMORY_KEYS
-from commonplace.store.journal import History
+from memoranda import Draft, errors
+from memoranda.note.edit import Append
+from memoranda.note.model import MEMORY_KEYS
+from memoranda.store.journal import History
 
 
 def keys(note) -> list[str]:
@@ -79,7 +79,7 @@ def test_what_was_edited_outside_is_not_undone_over(memory):
     note = memory.write(Draft("one", title="N"))
     memory.edit("N", Append("two"))
     (memory.home / "notes" / note.path).write_text("by hand\n")
-    with pytest.raises(errors.CannotUndo, match="outside commonplace"):
+    with pytest.raises(errors.CannotUndo, match="outside memoranda"):
         memory.undo()
     assert memory.read("N").text == "by hand\n"
 

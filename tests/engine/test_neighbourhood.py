@@ -6,8 +6,8 @@ from datetime import date
 
 import pytest
 
-from commonplace import Draft, open_memory
-from commonplace.query import Query
+from memoranda import Draft, open_memory
+from memoranda.query import Query
 
 
 @pytest.fixture

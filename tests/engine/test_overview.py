@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from commonplace.engine import open_memory
-from commonplace.engine.overview import MOST_LINES, Overview
-from commonplace.engine.upkeep import Upkeep
-from commonplace.note.markdown import Record
-from commonplace.note.model import Draft
+from memoranda.engine import open_memory
+from memoranda.engine.overview import MOST_LINES, Overview
+from memoranda.engine.upkeep import Upkeep
+from memoranda.note.markdown import Record
+from memoranda.note.model import Draft
 
 MOMENT = datetime(2026, 5, 7, 10, 0, tzinfo=UTC)
 

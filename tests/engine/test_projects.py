@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from commonplace import errors, open_memory
+from memoranda import errors, open_memory
 
 
 @pytest.fixture
@@ -130,12 +130,12 @@ def test_what_the_owner_refused_is_not_asked_again(agent, tmp_path):
 @pytest.mark.parametrize(
     "folder",
     ["/etc", "/usr/share/doc", "/", "~", "~/.claude", "~/.config/Code", "~/Library/Application Support/Claude",
-     "~/notes/.obsidian", "HOME", "HOME/notes/x", "HOME/.commonplace", "HOME/projects", "HOME/projects/../notes",
+     "~/notes/.obsidian", "HOME", "HOME/notes/x", "HOME/.memoranda", "HOME/projects", "HOME/projects/../notes",
      "ALLOWED/etc", "ALLOWED/own"],
 )  # fmt: skip
 def test_no_agent_is_given_what_is_not_notes(agent, tmp_path, folder):
     (tmp_path / "allowed" / "etc").symlink_to("/etc")
-    (tmp_path / "allowed" / "own").symlink_to(tmp_path / "home" / ".commonplace")
+    (tmp_path / "allowed" / "own").symlink_to(tmp_path / "home" / ".memoranda")
     given = folder.replace("HOME", str(tmp_path / "home")).replace("ALLOWED", str(tmp_path / "allowed"))
     with pytest.raises(errors.ProjectRefused):
         agent.add_project("new", given)

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from commonplace import config, open_memory
-from commonplace.engine import Memory
-from commonplace.faces import registry
-from commonplace.faces.reply import Reply
-from commonplace.query import Query
 from contract.note_tools import put
+from memoranda import config, open_memory
+from memoranda.engine import Memory
+from memoranda.faces import registry
+from memoranda.faces.reply import Reply
+from memoranda.query import Query
 
 CALLS = {
     "list_directory": {},

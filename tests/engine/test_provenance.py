@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from commonplace import Draft, errors, open_memory
-from commonplace.engine.plain_files import Files
-from commonplace.engine.upkeep import Upkeep
-from commonplace.note.edit import Append, FindReplace
-from commonplace.note.markdown import Record
-from commonplace.query import Query
+from memoranda import Draft, errors, open_memory
+from memoranda.engine.plain_files import Files
+from memoranda.engine.upkeep import Upkeep
+from memoranda.note.edit import Append, FindReplace
+from memoranda.note.markdown import Record
+from memoranda.query import Query
 from movable_clock import Clock
 
 NOW = datetime(2026, 5, 7, 10, tzinfo=UTC)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from commonplace import Draft, errors, open_memory
-from commonplace.engine import review
-from commonplace.engine.review import ReviewItem, ReviewSource
+from memoranda import Draft, errors, open_memory
+from memoranda.engine import review
+from memoranda.engine.review import ReviewItem, ReviewSource
 
 YES_NO = (("y", "yes"), ("n", "no"))
 
@@ -53,7 +53,7 @@ def test_an_answer_outlives_the_process_and_the_index(memory, tmp_path):
     first, *rest = keys(memory)
     memory.decide(first, "n")
     memory.close()
-    (tmp_path / "home/.commonplace/index.db").unlink()
+    (tmp_path / "home/.memoranda/index.db").unlink()
     with open_memory(tmp_path / "home", watch=False) as again:
         assert keys(again) == rest
 
@@ -102,7 +102,7 @@ def test_an_unknown_kind_names_those_there_are(memory):
 
 
 def test_a_damaged_file_of_answers_is_reported_and_stays(memory, tmp_path):
-    file = tmp_path / "home/.commonplace/review.json"
+    file = tmp_path / "home/.memoranda/review.json"
     for text in ("{", json.dumps([1]), json.dumps({"a": 1})):
         file.write_text(text)
         with pytest.raises(errors.StorageError, match=r"review\.json is damaged"):

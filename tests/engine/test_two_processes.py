@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from commonplace import Draft, Memory, open_memory
-from commonplace.engine.upkeep import Upkeep
-from commonplace.errors import NotFound
-from commonplace.index import search as searching
-from commonplace.note.edit import Append
+from memoranda import Draft, Memory, open_memory
+from memoranda.engine.upkeep import Upkeep
+from memoranda.errors import NotFound
+from memoranda.index import search as searching
+from memoranda.note.edit import Append
 
 pytestmark = pytest.mark.promise("001-17.7")
 

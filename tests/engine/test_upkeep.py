@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from commonplace.engine import open_memory
-from commonplace.errors import Conflict, Exists
-from commonplace.note.markdown import Record
-from commonplace.note.model import Draft
 from jobs.homes import MOMENT, ONE, THREE, TWO, Home, further, tree
+from memoranda.engine import open_memory
+from memoranda.errors import Conflict, Exists
+from memoranda.note.markdown import Record
+from memoranda.note.model import Draft
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def test_folding_moves_counts_into_files_and_no_count_changes(memory, upkeep):
     assert b"access_count: 3" in (memory.home / "categories" / info.path).read_bytes()
     assert (memory.home / "notes" / note.path).read_bytes() == text
     assert memory.find("A note").access_count == 3
-    log = (memory.home / ".commonplace" / "access.log").read_bytes()
+    log = (memory.home / ".memoranda" / "access.log").read_bytes()
     assert log == f"3 {note.id}\n".encode()
     assert upkeep.fold() == 0
     memory.read(info.id)
@@ -102,7 +102,7 @@ def test_folding_is_no_change_and_blocks_no_undo(memory, upkeep):
 
 
 def test_an_entry_of_kv_gets_its_count_and_the_time_of_its_last_recall(memory, upkeep):
-    from commonplace.engine.entries import NoteEntries
+    from memoranda.engine.entries import NoteEntries
 
     entries = NoteEntries(memory)
     entries.put("default", "name", "Ada")
@@ -130,7 +130,7 @@ def test_reads_of_other_threads_and_processes_are_not_lost_while_the_log_is_fold
         each.join()
     upkeep.fold()
     assert memory.memory_id(info.id).access_count == 120
-    assert os.path.getsize(memory.home / ".commonplace" / "access.log") == 0
+    assert os.path.getsize(memory.home / ".memoranda" / "access.log") == 0
 
 
 def test_of_two_memories_linked_by_a_job_both_must_be_as_they_were(memory, upkeep):

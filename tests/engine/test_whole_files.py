@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from commonplace import Memory, open_memory
-from commonplace.engine.plain_files import Files, NotADirectory
-from commonplace.errors import Conflict, Exists, OutsideError
-from commonplace.store.base import File
+from memoranda import Memory, open_memory
+from memoranda.engine.plain_files import Files, NotADirectory
+from memoranda.errors import Conflict, Exists, OutsideError
+from memoranda.store.base import File
 
 
 @pytest.fixture

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-import commonplace
-from commonplace import faces, open_memory
-from commonplace.faces.texts import text_file
+import memoranda
+from memoranda import faces, open_memory
+from memoranda.faces.texts import text_file
 
-SOURCE = Path(commonplace.__file__).parent
+SOURCE = Path(memoranda.__file__).parent
 ADVICE = json.loads(text_file("advice.json"))
 NODE = {"name": "A", "entityType": "x", "observations": []}
 PAIR = {"from": "nobody", "to": "A", "relationType": "x"}

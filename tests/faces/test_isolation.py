@@ -19,10 +19,10 @@ from typing import Any
 
 import pytest
 
-from commonplace import faces, open_memory
-from commonplace.engine import Memory
-from commonplace.errors import CommonplaceError
-from commonplace.faces.tool import Reply
+from memoranda import faces, open_memory
+from memoranda.engine import Memory
+from memoranda.errors import MemorandaError
+from memoranda.faces.tool import Reply
 
 NOW = datetime(2026, 5, 7, 10, tzinfo=UTC)
 WORDS = ["amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heron"]
@@ -187,7 +187,7 @@ class Home:
         if tool.startswith("verb:"):
             try:
                 return self._verb(memory, tool.removeprefix("verb:"), arguments)
-            except CommonplaceError as error:
+            except MemorandaError as error:
                 return [error.code, str(error)]
         own = tool.startswith("agent:") or tool not in self.all.tools
         reply: Reply = (self.agent if own else self.all).call(memory, tool.removeprefix("agent:"), dict(arguments))
@@ -212,13 +212,13 @@ class Home:
 
     def settle(self, number: int) -> None:
         """Give all new files of a call the same times, which order what is listed."""
-        journal = self.root / ".commonplace/history/journal.jsonl"
+        journal = self.root / ".memoranda/history/journal.jsonl"
         size = journal.stat().st_size if journal.exists() else 0
         if size == self._settled:
             return
         self._settled = size
         for place, folders, names in os.walk(self.root):
-            folders[:] = [each for each in folders if each != ".commonplace"]
+            folders[:] = [each for each in folders if each != ".memoranda"]
             for name in names:
                 if os.stat(path := os.path.join(place, name)).st_mtime > 1_790_000_000:
                     os.utime(path, (1_779_000_000 + number, 1_779_000_000 + number))

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from commonplace.index.index import Index
-from commonplace.index.resolve import Resolver
-from commonplace.index.rows import Hits, NoteInfo
-from commonplace.note.markdown import parse_note
-from commonplace.note.model import Note
-from commonplace.query import Query, parse
-from commonplace.store.base import Stamp
-from commonplace.text.unicode import sqlite_text
+from memoranda.index.index import Index
+from memoranda.index.resolve import Resolver
+from memoranda.index.rows import Hits, NoteInfo
+from memoranda.note.markdown import parse_note
+from memoranda.note.model import Note
+from memoranda.query import Query, parse
+from memoranda.store.base import Stamp
+from memoranda.text.unicode import sqlite_text
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 WORD_TABLES = ("note_fts", "name_fts", "passage_fts", "stem_fts")

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from commonplace import open_memory
-from commonplace.errors import Ambiguous
 from contract.note_tools import put
+from memoranda import open_memory
+from memoranda.errors import Ambiguous
 
 STAMP = 1_700_000_000
 NOTES = {
@@ -39,7 +39,7 @@ def test_notes_that_changed_at_once_stand_in_the_same_order(tmp_path: Path) -> N
         with open_memory(home, watch=False) as memory:
             memory.sync()
     before = answers(home)
-    for file in (home / ".commonplace").glob("index.db*"):
+    for file in (home / ".memoranda").glob("index.db*"):
         file.unlink()
     assert answers(home) == before
     assert before[2] == ["notes/a", "notes/m"]

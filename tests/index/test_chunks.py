@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from commonplace.index import search
-from commonplace.index.features import SHORT
-from commonplace.index.search.chunks import chunk
-from commonplace.query import Query
 from index.conftest import Desk
+from memoranda.index import search
+from memoranda.index.features import SHORT
+from memoranda.index.search.chunks import chunk
+from memoranda.query import Query
 
 SMALL_TALK = [
     "the weather was mild again and the bus was late", "we cooked soup and watched the rain for a while",

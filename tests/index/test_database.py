@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.index.index import Index
 from index.conftest import WORD_TABLES, Desk
+from memoranda.index.index import Index
 
 
 def filled(path: Path) -> Desk:

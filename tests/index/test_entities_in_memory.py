@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 
-from commonplace.index.index import Index
 from index.conftest import Desk
+from memoranda.index.index import Index
 
 NAMES = ["Ada", "ADA", "Ada Lovelace", "東京", "x::y", "C#", "a/b", *(f"N {number}" for number in range(12))]
 VIEWERS = (None, "ann", "bob")

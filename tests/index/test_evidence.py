@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from commonplace.index.search import find_evidence, format_evidence
 from index.conftest import Desk
+from memoranda.index.search import find_evidence, format_evidence
 
 FILLER = "They spoke about the weather and other small matters for a while. " * 22
 

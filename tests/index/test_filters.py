@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from commonplace.errors import InvalidInput
-from commonplace.index import listing, search
-from commonplace.index.index import Index
-from commonplace.index.search import queries
-from commonplace.query import Query
-from commonplace.store.base import Stamp
 from index.conftest import START, Desk
+from memoranda.errors import InvalidInput
+from memoranda.index import listing, search
+from memoranda.index.index import Index
+from memoranda.index.search import queries
+from memoranda.query import Query
+from memoranda.store.base import Stamp
 
 
 @pytest.fixture

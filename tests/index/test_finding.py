@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from commonplace.errors import Ambiguous, NotFound
 from index.conftest import Desk
+from memoranda.errors import Ambiguous, NotFound
 
 ID = "7f8d9e00-1111-4222-8333-444455556666"
 

@@ -6,9 +6,9 @@ from datetime import timedelta
 
 import pytest
 
-from commonplace.index import filters, link_queries
-from commonplace.index.link_queries import MOST_VISITED
 from index.conftest import START, Desk
+from memoranda.index import filters, link_queries
+from memoranda.index.link_queries import MOST_VISITED
 
 
 def reached(desk: Desk, path: str, depth: int = 1, **more: object) -> list[tuple[str, int, str]]:

@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from commonplace.index.search.parse import Period, periods, read_question
+from memoranda.index.search.parse import Period, periods, read_question
 
 TODAY = date(2026, 11, 21)
 """A Saturday."""

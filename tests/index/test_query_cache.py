@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.engine import Memory, open_memory
-from commonplace.note.model import Draft
-from commonplace.query import Query
+from memoranda.engine import Memory, open_memory
+from memoranda.note.model import Draft
+from memoranda.query import Query
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ from datetime import date
 
 import pytest
 
-from commonplace.index import search
-from commonplace.query import Query
 from index.conftest import Desk
+from memoranda.index import search
+from memoranda.query import Query
 
 TALK = [
     ("Mel", "Hey Ada, how was the weekend?"),

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from commonplace import Draft, Memory, open_memory
-from commonplace.index import readers
+from memoranda import Draft, Memory, open_memory
+from memoranda.index import readers
 
 NOTES = 60
 
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("commonplace.index.sync.MANY_NEW", 50)
+    monkeypatch.setattr("memoranda.index.sync.MANY_NEW", 50)
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1}, raising=False)
 
 
@@ -45,7 +45,7 @@ def synced(home: Path, vault: Path) -> Memory:
 
 
 def rows(home: Path) -> dict[str, list[Any]]:
-    db = sqlite3.connect(home / ".commonplace" / "index.db")
+    db = sqlite3.connect(home / ".memoranda" / "index.db")
     tables = ("note", "text", "tally", "note_fold", "link", "feature", "passage")
     found = {table: sorted(map(repr, db.execute(f"select * from {table}"))) for table in tables}
     for table in ("note_fts", "name_fts", "stem_fts", "passage_fts"):

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from commonplace.index.search import queries
 from index.conftest import START, Desk
+from memoranda.index.search import queries
 
 VERSE = {
     "sea.md": "# The sea\n\nThe harbour sleeps under a grey sky, and gulls circle the lighthouse.",

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commonplace import Draft, InvalidInput, Memory, open_memory
-from commonplace.index.search import smart_tokens
-from commonplace.query import memory_query
+from memoranda import Draft, InvalidInput, Memory, open_memory
+from memoranda.index.search import smart_tokens
+from memoranda.query import memory_query
 
 NOW = datetime(2026, 5, 7, 10, tzinfo=UTC)
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.index.conftest import Desk
 
-from commonplace.index import listing
-from commonplace.query import Query
+from memoranda.index import listing
+from memoranda.query import Query
 
 PIECES = ("Straße", "STRASSE", "K", "heron", "Heron ", "苍鹭在河边", "İstanbul", "🦩 flamingo", "a\0b", "ﬁne", "x", "")
 NEEDLES = ("strasse", "k", "HERON", "鹭在", "i", "🦩", "a\0b", "\0", "fine", "fi", "n x", "heron h", "zz")

@@ -7,13 +7,13 @@ from contextlib import nullcontext
 
 import pytest
 
-from commonplace import open_memory
-from commonplace.errors import Busy
-from commonplace.index import sync
-from commonplace.index.database import merge_words
-from commonplace.note.model import Note
-from commonplace.store.base import Stamp
 from index.conftest import Desk
+from memoranda import open_memory
+from memoranda.errors import Busy
+from memoranda.index import sync
+from memoranda.index.database import merge_words
+from memoranda.note.model import Note
+from memoranda.store.base import Stamp
 
 
 class Shelf:
@@ -145,7 +145,7 @@ def test_many_new_notes_are_indexed_as_each_by_itself_would_be(shelf: Shelf, tmp
 
 
 def test_many_bytes_are_indexed_in_batches_that_give_the_lock_back(tmp_path, monkeypatch):
-    monkeypatch.setattr("commonplace.index.sync.BATCH_BYTES", 10)
+    monkeypatch.setattr("memoranda.index.sync.BATCH_BYTES", 10)
     with open_memory(tmp_path, watch=False) as memory:
         memory.sync()
         for name in "abcde":
@@ -170,7 +170,7 @@ def test_after_many_new_notes_the_words_lie_in_one_segment(shelf: Shelf, monkeyp
     shelf.sync(changes=shelf.plan()[:20])
     assert segments()["note_fts"] > 1
     monkeypatch.setattr(sync, "_MANY_CHANGES", 10)
-    monkeypatch.setattr("commonplace.index.database._MERGED", 1)
+    monkeypatch.setattr("memoranda.index.database._MERGED", 1)
     shelf.sync()
     assert segments() == {"note_fts": 1, "stem_fts": 1}
     assert shelf.desk.found("heron7") == ["7.md"]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.index.watch import Changes, Watch
+from memoranda.index.watch import Changes, Watch
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="inotify is Linux's")
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.ingest.sources import inline_tags as tags
+from memoranda.ingest.sources import inline_tags as tags
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from commonplace import ingest
-from commonplace.engine import open_memory
-from commonplace.engine.overview import content_of
-from commonplace.engine.upkeep import Ingested, Upkeep
-from commonplace.ingest.sources import SOURCES, Tree
-from commonplace.note import edit
-from commonplace.note.model import Draft
+from memoranda import ingest
+from memoranda.engine import open_memory
+from memoranda.engine.overview import content_of
+from memoranda.engine.upkeep import Ingested, Upkeep
+from memoranda.ingest.sources import SOURCES, Tree
+from memoranda.note import edit
+from memoranda.note.model import Draft
 
 MOMENT = datetime(2026, 5, 7, 10, 0, tzinfo=UTC)
 
@@ -212,7 +212,7 @@ def test_a_damaged_text_of_the_history_is_passed_over(ground):
     ground.put(a="one", b="two")
     ground.take()
     ground.memory.delete(ground.one("a").id)
-    kept = [path for path in (ground.memory.home / ".commonplace" / "history" / "objects").rglob("*") if path.is_file()]
+    kept = [path for path in (ground.memory.home / ".memoranda" / "history" / "objects").rglob("*") if path.is_file()]
     assert len(kept) == 1
     kept[0].write_text("damaged", "utf-8")
     assert ground.take() == (1, 0, 1)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from commonplace import config
-from commonplace.ingest.sources import SOURCES, Tree, logseq_page
+from memoranda import config
+from memoranda.ingest.sources import SOURCES, Tree, logseq_page
 
 DATA = Path(__file__).parents[1] / "data" / "ingest"
 FOUND = {

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from commonplace.ingest.sources import MOST_BYTES, Tree
+from memoranda.ingest.sources import MOST_BYTES, Tree
 
 
 @pytest.fixture

@@ -12,25 +12,25 @@ from uuid import UUID
 
 import pytest
 
-from commonplace.engine import Memory, open_memory
-from commonplace.engine.upkeep import Upkeep
-from commonplace.index.rows import NoteInfo
-from commonplace.jobs import lifecycle
-from commonplace.jobs.job import Outcome, Plan, Round
-from commonplace.jobs.lifecycle import FACE, Scheduler
-from commonplace.note.markdown import Record
-from commonplace.note.model import MEMORY_KEYS, Draft, Note
+from memoranda.engine import Memory, open_memory
+from memoranda.engine.upkeep import Upkeep
+from memoranda.index.rows import NoteInfo
+from memoranda.jobs import lifecycle
+from memoranda.jobs.job import Outcome, Plan, Round
+from memoranda.jobs.lifecycle import FACE, Scheduler
+from memoranda.note.markdown import Record
+from memoranda.note.model import MEMORY_KEYS, Draft, Note
 
 MOMENT = datetime(2026, 5, 6, 10, 0, tzinfo=UTC)
 ONE, TWO, THREE, FOUR = (str(UUID(f"{n * 8}-{n * 4}-4{n * 3}-8{n * 3}-{n * 12}")) for n in "1234")
 
 
 def tree(home: Path) -> dict[str, bytes]:
-    """Every file outside `.commonplace`, with its bytes."""
+    """Every file outside `.memoranda`, with its bytes."""
     return {
         str(path.relative_to(home)): path.read_bytes()
         for path in sorted(home.rglob("*"))
-        if path.is_file() and ".commonplace" not in path.parts
+        if path.is_file() and ".memoranda" not in path.parts
     }
 
 
@@ -43,7 +43,7 @@ def same_ids(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the ids of new notes be the same each time, from the first one on."""
     numbers, version = itertools.count(1), 4 << 76 | 8 << 60
     monkeypatch.setattr(uuid, "uuid4", lambda: UUID(int=next(numbers) << 96 | version))
-    monkeypatch.setattr("commonplace.ingest.uuid4", uuid.uuid4)
+    monkeypatch.setattr("memoranda.ingest.uuid4", uuid.uuid4)
 
 
 class Home:
@@ -107,6 +107,6 @@ class Home:
         home = self.memory.home
         return self.tree() | {
             str(path.relative_to(home)): path.read_bytes()
-            for path in sorted((home / ".commonplace").rglob("*"))
+            for path in sorted((home / ".memoranda").rglob("*"))
             if path.is_file() and not path.name.startswith(("index", "redo", "lock", "lines"))
         }

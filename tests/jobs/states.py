@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from commonplace.jobs.job import MemoryState
+from memoranda.jobs.job import MemoryState
 
 NOW = datetime(2026, 5, 7, 10, tzinfo=UTC)
 

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from commonplace.errors import CannotUndo, NotFound
-from commonplace.faces import registry as tools
-from commonplace.faces.notes import read_tools
-from commonplace.jobs import dream, lifecycle
-from commonplace.jobs.job import Round
-from commonplace.note.model import BUILT_IN_PROJECTS
-from commonplace.query import Query, memory_query
-from commonplace.transfer.jsonl import exported
 from jobs.homes import ONE, Home
+from memoranda.errors import CannotUndo, NotFound
+from memoranda.faces import registry as tools
+from memoranda.faces.notes import read_tools
+from memoranda.jobs import dream, lifecycle
+from memoranda.jobs.job import Round
+from memoranda.note.model import BUILT_IN_PROJECTS
+from memoranda.query import Query, memory_query
+from memoranda.transfer.jsonl import exported
 
 ARCHIVED = memory_query(archived=True)
 
@@ -293,7 +293,7 @@ def test_two_memories_somebody_parted_again_are_not_merged_again(home: Home) -> 
 @pytest.mark.promise("001-18.5")
 def test_a_journal_without_runs_is_read_and_undone_as_before(home: Home) -> None:
     one = decayed(home)
-    journal = home.memory.home / ".commonplace" / "history" / "journal.jsonl"
+    journal = home.memory.home / ".memoranda" / "history" / "journal.jsonl"
     lines = [json.loads(line) for line in journal.read_text().splitlines()]
     for line in lines:
         line.pop("run", None)

@@ -14,14 +14,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import commonplace
-from commonplace.config import Settings
-from commonplace.jobs.classify import Classifier, classify, examples
-from commonplace.jobs.job import MemoryState
-from commonplace.note.model import CATEGORIES
+import memoranda
+from memoranda.config import Settings
+from memoranda.jobs.classify import Classifier, classify, examples
+from memoranda.jobs.job import MemoryState
+from memoranda.note.model import CATEGORIES
 
 ROWS = json.loads((Path(__file__).parents[1] / "contract/data/classification.json").read_text(encoding="utf-8"))["rows"]
-TABLE = tomllib.loads((Path(commonplace.__file__).parent / "jobs/classify.toml").read_text(encoding="utf-8"))
+TABLE = tomllib.loads((Path(memoranda.__file__).parent / "jobs/classify.toml").read_text(encoding="utf-8"))
 WEIGHTS = {"strong": 3, "normal": 2, "exact": 2, "weak": 1}
 ENTRIES = [
     (word, category, kind) for category, kinds in TABLE.items() for kind, words in kinds.items() for word in words

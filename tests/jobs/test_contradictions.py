@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from commonplace import Draft
+from memoranda import Draft
 
 pytestmark = pytest.mark.promise("issue-facts")
 

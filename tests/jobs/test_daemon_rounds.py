@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from commonplace.jobs.job import Outcome, Round
-from commonplace.serve.daemon import Daemon
 from jobs.homes import Home
+from memoranda.jobs.job import Outcome, Round
+from memoranda.serve.daemon import Daemon
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.jobs.dedup import near_pairs, overlap, plain, plan_duplicates, plan_similar, terms
-from commonplace.jobs.job import LINK, MERGE, after_actions, linked_pairs
-from commonplace.text.unicode import compared_lines
 from jobs.states import NOW, collections, memory
+from memoranda.jobs.dedup import near_pairs, overlap, plain, plan_duplicates, plan_similar, terms
+from memoranda.jobs.job import LINK, MERGE, after_actions, linked_pairs
+from memoranda.text.unicode import compared_lines
 
 LONG = "The quarterly report is due at the end of March and goes to the whole board, with all its appendices, at once"
 WORDS = [f"word{n}" for n in range(16)]

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.config import Settings
-from commonplace.jobs import reminders
+from memoranda.config import Settings
+from memoranda.jobs import reminders
 
 pytestmark = pytest.mark.promise("001-17.9")
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from commonplace.jobs import dream, lifecycle
-from commonplace.jobs.job import last_dream
 from contract.language_model import LanguageModel, language_model
 from jobs.homes import FOUR, MOMENT, ONE, THREE, TWO, Home
+from memoranda.jobs import dream, lifecycle
+from memoranda.jobs.job import last_dream
 
 
 def done(dreamt: dream.Dream) -> list[tuple[str, str, str | None]]:
@@ -306,7 +306,7 @@ def test_resolve_links_a_second_time_finds_nothing_and_changes_no_byte(home: Hom
 )
 def test_a_report_that_is_not_whole_is_none_and_the_next_dream_makes_it_anew(terminal, kept):
     terminal.write("lesson: test first")
-    (terminal.home / ".commonplace" / "dream-report.json").write_text(kept)
+    (terminal.home / ".memoranda" / "dream-report.json").write_text(kept)
     assert terminal.ok("dream", "--report") == "No dream yet.\n"
     assert terminal.ok("dream") == "Dream (level 1) processed 1 items\n"
     assert "Classified: lessons 1\n" in terminal.ok("dream", "--report")

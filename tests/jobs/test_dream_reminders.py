@@ -8,14 +8,14 @@ from uuid import UUID, uuid5
 
 import pytest
 
-from commonplace.engine import open_memory
-from commonplace.engine.overview import content_of
-from commonplace.errors import NotFound
-from commonplace.index.rows import NoteInfo
-from commonplace.jobs import dream, lifecycle
-from commonplace.jobs.reminders import notify, snooze
-from commonplace.note import timephrase
 from jobs.homes import MOMENT, ONE, TWO, Home, further
+from memoranda.engine import open_memory
+from memoranda.engine.overview import content_of
+from memoranda.errors import NotFound
+from memoranda.index.rows import NoteInfo
+from memoranda.jobs import dream, lifecycle
+from memoranda.jobs.reminders import notify, snooze
+from memoranda.note import timephrase
 
 
 def reminders(home: Home) -> list[NoteInfo]:

@@ -10,19 +10,19 @@ from typing import Any
 
 import pytest
 
-from commonplace import config
-from commonplace.engine import Memory, open_memory
-from commonplace.engine.embedding import Embedding, known_texts
-from commonplace.index.vectors import ModelSettings
-from commonplace.index.vectors.runtimes import open_model
-from commonplace.jobs import classify
-from commonplace.jobs import lifecycle as ticks
-from commonplace.jobs.job import MemoryState
-from commonplace.jobs.lifecycle import FACE, Scheduler
-from commonplace.note.model import Draft
-from commonplace.serve import turns
-from commonplace.serve.stdio import embed_some
 from index.vectors import tiny
+from memoranda import config
+from memoranda.engine import Memory, open_memory
+from memoranda.engine.embedding import Embedding, known_texts
+from memoranda.index.vectors import ModelSettings
+from memoranda.index.vectors.runtimes import open_model
+from memoranda.jobs import classify
+from memoranda.jobs import lifecycle as ticks
+from memoranda.jobs.job import MemoryState
+from memoranda.jobs.lifecycle import FACE, Scheduler
+from memoranda.note.model import Draft
+from memoranda.serve import turns
+from memoranda.serve.stdio import embed_some
 
 
 @pytest.fixture

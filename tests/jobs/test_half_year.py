@@ -14,15 +14,15 @@ from typing import Any
 
 import pytest
 
-from commonplace import ingest
-from commonplace.engine import Memory, open_memory
-from commonplace.engine.upkeep import Ingested, Upkeep
-from commonplace.ingest.sources import SOURCES, Tree
-from commonplace.jobs.lifecycle import FACE, Scheduler
-from commonplace.note.model import Draft
-from commonplace.query import memory_query
-from commonplace.serve.daemon import Daemon
 from jobs.homes import same_ids, tree
+from memoranda import ingest
+from memoranda.engine import Memory, open_memory
+from memoranda.engine.upkeep import Ingested, Upkeep
+from memoranda.ingest.sources import SOURCES, Tree
+from memoranda.jobs.lifecycle import FACE, Scheduler
+from memoranda.note.model import Draft
+from memoranda.query import memory_query
+from memoranda.serve.daemon import Daemon
 
 START = datetime(2026, 5, 1, 8, 0, tzinfo=UTC)
 SET = tomllib.loads((Path(__file__).parent / "data" / "half_year.toml").read_text("utf-8"))

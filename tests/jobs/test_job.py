@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from commonplace.jobs import job, lifecycle
-from commonplace.jobs.job import Action, Round
 from jobs.homes import Home
+from memoranda.jobs import job, lifecycle
+from memoranda.jobs.job import Action, Round
 
 
 def lock(home: Home, identity: str) -> None:

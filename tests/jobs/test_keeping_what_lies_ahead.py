@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.engine.overview import contents
-from commonplace.jobs import reminders
-from commonplace.jobs.lifecycle import Round, next_due
-from commonplace.note.model import Draft
-from commonplace.query import memory_query
 from jobs.homes import MOMENT, Home
+from memoranda.engine.overview import contents
+from memoranda.jobs import reminders
+from memoranda.jobs.lifecycle import Round, next_due
+from memoranda.note.model import Draft
+from memoranda.query import memory_query
 
 TEXT = "Release 2.3 goes out on 15 July 2026"
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.jobs import job, lifecycle
 from jobs.homes import MOMENT, ONE, THREE, TWO, Home
+from memoranda.jobs import job, lifecycle
 
 LONG = "p" * 100
 

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.jobs import linking
-from commonplace.jobs.dedup import plain
-from commonplace.jobs.job import MemoryState, after_actions
-from commonplace.jobs.linking import evidence_pairs, evidence_words, phrases, plan_links
 from jobs.states import NOW, collections, memory
+from memoranda.jobs import linking
+from memoranda.jobs.dedup import plain
+from memoranda.jobs.job import MemoryState, after_actions
+from memoranda.jobs.linking import evidence_pairs, evidence_words, phrases, plan_links
 
 LATER = NOW + timedelta(hours=1)
 CATEGORIES = ("people", "project", "lessons", "skills")

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.engine import open_memory
-from commonplace.errors import NotFound
-from commonplace.jobs import dream, lifecycle
-from commonplace.jobs.lifecycle import FACE, Scheduler
-from commonplace.note.model import Draft
-from commonplace.serve.daemon import Daemon
 from jobs.homes import same_ids, tree
+from memoranda.engine import open_memory
+from memoranda.errors import NotFound
+from memoranda.jobs import dream, lifecycle
+from memoranda.jobs.lifecycle import FACE, Scheduler
+from memoranda.note.model import Draft
+from memoranda.serve.daemon import Daemon
 
 START = datetime(2026, 5, 1, 9, 0, tzinfo=UTC)  # a Friday
 CONFIG = "timezone: UTC\ndaemon:\n  dream: false\n  keep: []\nnotification:\n  method: file\n"

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from commonplace.clock import stamp
-from commonplace.engine.overview import Overview, Pending
-from commonplace.errors import InvalidInput, StorageError
-from commonplace.jobs import reminders
 from jobs.homes import FOUR, MOMENT, ONE, THREE, TWO, Home
+from memoranda.clock import stamp
+from memoranda.engine.overview import Overview, Pending
+from memoranda.errors import InvalidInput, StorageError
+from memoranda.jobs import reminders
 
 pytestmark = pytest.mark.promise("001-17.9")
 
@@ -218,7 +218,7 @@ def test_what_could_not_be_listed_does_not_fire_but_the_next_time(home: Home, mo
         raise StorageError("pending.md", "the disk is full")
 
     with monkeypatch.context() as patch:
-        patch.setattr("commonplace.engine.overview.put_derived", full)
+        patch.setattr("memoranda.engine.overview.put_derived", full)
         with pytest.raises(StorageError):
             reminders.notify(home.memory)
     assert "fired_at" not in header(home, ONE)

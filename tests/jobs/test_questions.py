@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from commonplace import errors
-from commonplace.jobs import dream, lifecycle
-from commonplace.jobs.job import SET_BY
-from commonplace.note.model import Draft
 from jobs.homes import ONE, TWO, Home
+from memoranda import errors
+from memoranda.jobs import dream, lifecycle
+from memoranda.jobs.job import SET_BY
+from memoranda.note.model import Draft
 
 UNSURE = "zxcv qwer"
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.errors import CountMismatch, InvalidInput, SectionError
-from commonplace.note.edit import (
+from memoranda.errors import CountMismatch, InvalidInput, SectionError
+from memoranda.note.edit import (
     AddItem,
     Append,
     Edited,
@@ -23,7 +23,7 @@ from commonplace.note.edit import (
     SetKeys,
     StrReplace,
 )
-from commonplace.note.frontmatter import REMOVE
+from memoranda.note.frontmatter import REMOVE
 
 NOTE = """---
 title: x # own

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from commonplace.note import frontmatter
-from commonplace.note.entity import EntityText, compose, file_stem, folded_name, observation_item, relation_item
-from commonplace.note.markdown import parse_note
+from memoranda.note import frontmatter
+from memoranda.note.entity import EntityText, compose, file_stem, folded_name, observation_item, relation_item
+from memoranda.note.markdown import parse_note
 
 pytestmark = pytest.mark.promise("002-14.16", "002-14.17", "002-14.18")
 

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from commonplace.note.frontmatter import REMOVE, dump, entries, parse, scalar, set_keys, split
+from memoranda.note.frontmatter import REMOVE, dump, entries, parse, scalar, set_keys, split
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.note.grammar import scan
-from commonplace.note.markdown import parse_note
+from memoranda.note.grammar import scan
+from memoranda.note.markdown import parse_note
 
 
 def targets(text: str) -> list[str]:

@@ -14,7 +14,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from commonplace.note.grammar import scan
+from memoranda.note.grammar import scan
 
 ORACLE = MarkdownIt("commonmark", {"html": False}).disable("text_join")
 LINK = re.compile(r"\[\[([a-z]+)\]\]")

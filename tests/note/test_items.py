@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from commonplace.note.grammar import scan
-from commonplace.note.model import Observation, Relation
+from memoranda.note.grammar import scan
+from memoranda.note.model import Observation, Relation
 
 
 def observed(text: str) -> list[tuple[str | None, str, tuple[str, ...], str | None]]:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from commonplace.errors import InvalidInput
-from commonplace.note.links import (
+from memoranda.errors import InvalidInput
+from memoranda.note.links import (
     file_name,
     fold,
     fold_title,

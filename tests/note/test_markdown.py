@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.note.frontmatter import parse, split
-from commonplace.note.markdown import Record, compose_note, names, parse_note
-from commonplace.note.model import Note
+from memoranda.note.frontmatter import parse, split
+from memoranda.note.markdown import Record, compose_note, names, parse_note
+from memoranda.note.model import Note
 
 CHANGED = datetime(2026, 5, 7, 10, tzinfo=UTC)
 

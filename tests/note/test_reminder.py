@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.clock import SYSTEM_ZONE, stamp
-from commonplace.note.frontmatter import REMOVE
-from commonplace.note.reminder import Reminder
+from memoranda.clock import SYSTEM_ZONE, stamp
+from memoranda.note.frontmatter import REMOVE
+from memoranda.note.reminder import Reminder
 
 NOW = datetime(2026, 5, 6, 10, 0, tzinfo=UTC)
 RULES = [

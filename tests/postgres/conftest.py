@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from commonplace import Memory, open_memory
+from memoranda import Memory, open_memory
 from postgres.server import MISSING, is_available, served
 
 _numbers = count(1)

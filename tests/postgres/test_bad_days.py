@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from commonplace import Draft, open_memory
-from commonplace.note.edit import Append
-from commonplace.store.change import Execution
-from commonplace.store.postgres.replica import ReplicaFolder, ReplicaHistory
+from memoranda import Draft, open_memory
+from memoranda.note.edit import Append
+from memoranda.store.change import Execution
+from memoranda.store.postgres.replica import ReplicaFolder, ReplicaHistory
 from postgres.conftest import Replica, die_at, in_child
 from postgres.test_commits import DRAFTS
 from postgres.test_replicas import are_alike, files, journal
@@ -41,8 +41,8 @@ def go_back(database: str, space: str) -> None:
     """Take the second change of a space away, as a database does that is restored from a backup."""
     with connected(database, space) as db, db.transaction():
         for table in ("note", "journal"):
-            db.execute(f"delete from commonplace.{table} where space = %s and number = 2", [space])
-        db.execute("update commonplace.space set last = 1 where name = %s", [space])
+            db.execute(f"delete from memoranda.{table} where space = %s and number = 2", [space])
+        db.execute("update memoranda.space set last = 1 where name = %s", [space])
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_after_the_machine_was_started_again_every_copy_is_compared(replica: Rep
     kept, lost, damaged = a.write_many([Draft(f"text {n}", title=f"N{n}") for n in range(3)])
     before = files(a.home)
     a.close()
-    state = a.home / ".commonplace/replica.json"
+    state = a.home / ".memoranda/replica.json"
     (a.home / "notes" / lost.path).unlink()
     (a.home / "notes" / damaged.path).write_bytes(b"\0" * 20)
     (a.home / "notes" / "stranger.md").write_text("by hand")
@@ -132,8 +132,8 @@ def test_a_purged_journal_is_the_same_on_every_replica(replica: Replica, databas
     assert [each.number for each in b.log()] == [each.number for each in a.log()] == [3]
     assert journal(a.home) == journal(b.home) == journal(c.home)
     with connected(database, a.settings.space) as db:
-        assert db.execute("select count(*) from commonplace.blob").fetchone() == (0,)
-    assert not [each for each in (b.home / ".commonplace/history/objects").rglob("*") if each.is_file()]
+        assert db.execute("select count(*) from memoranda.blob").fetchone() == (0,)
+    assert not [each for each in (b.home / ".memoranda/history/objects").rglob("*") if each.is_file()]
     b.write(Draft("more", title="L"))
     assert [each.number for each in a.log()] == [4, 3]
 
@@ -163,8 +163,8 @@ def test_writers_on_two_machines_lose_nothing_and_number_every_change_once(
 
 
 def test_a_lock_that_another_machine_keeps_is_an_error_that_names_it(replica: Replica, database: str):
-    from commonplace.clock import waits_at_most
-    from commonplace.errors import Busy
+    from memoranda.clock import waits_at_most
+    from memoranda.errors import Busy
 
     a, b = replica("a"), replica("b")
     with a.exclusive(), waits_at_most(0.05), pytest.raises(Busy, match=str(os.getpid())):

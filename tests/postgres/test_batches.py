@@ -8,9 +8,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from commonplace import Draft, Memory, open_memory
-from commonplace.faces.reply import Reply
 from crash.batches import at_once
+from memoranda import Draft, Memory, open_memory
+from memoranda.faces.reply import Reply
 from postgres.conftest import Replica, die_at, in_child
 from postgres.test_commits import cut, cut_after_commit, intercept, lose_server_in_commit
 from postgres.test_replicas import are_alike
@@ -23,7 +23,7 @@ CALLS = {
 @pytest.fixture(autouse=True)
 def one_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     """However slow the machine."""
-    monkeypatch.setattr("commonplace.engine.guard._SECONDS", 60.0)
+    monkeypatch.setattr("memoranda.engine.guard._SECONDS", 60.0)
 
 
 def failed(replies: dict[str, Reply | None]) -> dict[str, str]:
@@ -60,8 +60,8 @@ def test_a_change_that_meets_another_text_fails_alone(replica: Replica, database
     a.write(Draft("before", title="Taken"))
     a.delete("taken")
     with psycopg.connect(database, autocommit=True) as db:  # a row that came past us: only the commit meets it
-        db.execute("select set_config('commonplace.space', %s, false)", [a.settings.space])
-        db.execute("insert into commonplace.note (space, project, path, kind, body, sha256, mode, number) "
+        db.execute("select set_config('memoranda.space', %s, false)", [a.settings.space])
+        db.execute("insert into memoranda.note (space, project, path, kind, body, sha256, mode, number) "
                    "values (%s, 'notes', 'Taken.md', 'file', 'x', 'x', 384, 2)", [a.settings.space])  # fmt: skip
     taken = ("write_note", {"title": "Taken", "content": "text", "directory": ""})
     with at_once(a, CALLS | {"taken": taken}) as replies:

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from commonplace import Draft
-from commonplace.clock import wait_for, waits_at_most
-from commonplace.errors import StorageError
-from commonplace.store.postgres import replica_home as module
-from commonplace.store.postgres.replica import ColdStart
-from commonplace.transfer.whole_home import Mirror
+from memoranda import Draft
+from memoranda.clock import wait_for, waits_at_most
+from memoranda.errors import StorageError
+from memoranda.store.postgres import replica_home as module
+from memoranda.store.postgres.replica import ColdStart
+from memoranda.transfer.whole_home import Mirror
 from postgres.conftest import Replica
 from postgres.test_replicas import are_alike
 

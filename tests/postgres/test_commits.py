@@ -9,10 +9,10 @@ from typing import Any
 import psycopg
 import pytest
 
-from commonplace import Conflict, Draft, Memory, open_memory
-from commonplace.errors import DatabaseAway, OutcomeUnknown, StorageError
-from commonplace.note.edit import Append
-from commonplace.store import change
+from memoranda import Conflict, Draft, Memory, open_memory
+from memoranda.errors import DatabaseAway, OutcomeUnknown, StorageError
+from memoranda.note.edit import Append
+from memoranda.store import change
 from postgres.conftest import Replica, die_at, in_child
 from postgres.test_replicas import are_alike, files
 
@@ -99,7 +99,7 @@ def cut(database: str, memory: Memory) -> None:
     """End the connections of `memory`, as a server that is restarted does."""
     with psycopg.connect(database, autocommit=True) as db:
         db.execute("select pg_terminate_backend(pid) from pg_stat_activity "
-                   "where application_name like 'commonplace%%' and pid <> pg_backend_pid()")  # fmt: skip
+                   "where application_name like 'memoranda%%' and pid <> pg_backend_pid()")  # fmt: skip
 
 
 def test_a_connection_cut_before_the_commit_changes_nothing_and_says_so(

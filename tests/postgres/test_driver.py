@@ -10,7 +10,7 @@ ADDRESS = "postgresql://nobody@127.0.0.1:1/notes?space=team"
 
 
 @pytest.mark.parametrize(
-    ("has_driver", "said"), [(False, "pip install 'commonplace[postgres]'"), (True, "cannot be reached")]
+    ("has_driver", "said"), [(False, "pip install 'memoranda[postgres]'"), (True, "cannot be reached")]
 )
 def test_a_database_that_cannot_be_asked_is_said_with_the_remedy(terminal, monkeypatch, has_driver, said):
     if not has_driver:
@@ -19,4 +19,4 @@ def test_a_database_that_cannot_be_asked_is_said_with_the_remedy(terminal, monke
     ran = terminal("--home", ADDRESS, "list")
     assert ran.status == 1
     assert said in ran.err
-    assert "inside commonplace" not in ran.err
+    assert "inside memoranda" not in ran.err

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from commonplace import Draft, open_memory
-from commonplace.errors import InvalidInput, StorageError
-from commonplace.serve.auth import Access
-from commonplace.store.postgres.new_space import NewSpace
-from commonplace.transfer.whole_home import MIRROR, Mirror, move
+from memoranda import Draft, open_memory
+from memoranda.errors import InvalidInput, StorageError
+from memoranda.serve.auth import Access
+from memoranda.store.postgres.new_space import NewSpace
+from memoranda.transfer.whole_home import MIRROR, Mirror, move
 from transfer.conftest import times_killed
 
 
@@ -20,7 +20,7 @@ def files(folder: Path) -> dict[str, bytes]:
     """The files of the projects of a home, or of a mirror."""
     every = (each for each in folder.rglob("*") if each.is_file() and not each.is_symlink())
     found = {str(each.relative_to(folder)): each.read_bytes() for each in every}
-    left = (".commonplace", MIRROR, ".git")
+    left = (".memoranda", MIRROR, ".git")
     return {name: data for name, data in found.items() if "/" in name and name.split("/")[0] not in left}
 
 
@@ -75,7 +75,7 @@ def test_a_home_goes_into_a_database_and_comes_back_with_everything(home, space,
         assert (again.home / "notes" / "f1" / "n1.md").is_file()
         names = os.listdir(again.home)
         assert "README.txt" not in names
-        assert not (again.home / ".commonplace" / "replica.json").exists()
+        assert not (again.home / ".memoranda" / "replica.json").exists()
     assert there.checksum != back.checksum
     after = {str(p): p.read_bytes() for p in home.rglob("*") if p.is_file() and p.name[:5] not in ("index", "lock")}
     assert after == before
@@ -135,7 +135,7 @@ def test_nobody_sees_a_move_that_was_cut_off_and_another_home_does_not_go_on_wit
 def test_a_move_into_a_database_that_is_killed_goes_on(home, space, tmp_path):
     imports = (
         "import psycopg\n"
-        "from commonplace.transfer.whole_home import move\n"
+        "from memoranda.transfer.whole_home import move\n"
         "def told(run): return lambda *given, **named: (seen('statement', given), run(*given, **named))[1]\n"
         "psycopg.Connection.execute = told(psycopg.Connection.execute)\n"
         "psycopg.Cursor.executemany = told(psycopg.Cursor.executemany)\n"
@@ -165,7 +165,7 @@ def test_a_mirror_of_a_space_follows_every_replica(space, replica, tmp_path):
 
 def test_the_command_shows_no_password(terminal, space, monkeypatch):
     terminal.write("one")
-    address = space.replace("commonplace_team@", "commonplace_team:s3cret@") + "&password=s3cret"
+    address = space.replace("memoranda_team@", "memoranda_team:s3cret@") + "&password=s3cret"
     said = terminal.ok("move-home", str(terminal.home), address)
     assert "s3cret" not in said
     assert "&space=" in said

@@ -16,10 +16,10 @@ from threading import Thread
 import psycopg
 import pytest
 
-from commonplace import Draft, Memory, open_memory
-from commonplace.note.edit import Append
+from memoranda import Draft, Memory, open_memory
+from memoranda.note.edit import Append
 
-KILLS = int(os.environ.get("COMMONPLACE_KILLS", "24"))
+KILLS = int(os.environ.get("MEMORANDA_KILLS", "24"))
 TOGETHER = 4
 LOG = "notes/log.md"
 
@@ -129,5 +129,5 @@ def test_what_two_killed_replicas_acknowledged_is_there_once(space: str, tmp_pat
         monkeypatch.setenv("XDG_CACHE_HOME", str(cache / name))
         with open_memory(space) as replica:
             every = sorted((path.name, path.read_bytes()) for path in (replica.home / "notes").rglob("*.md"))
-            views.append((every, (replica.home / ".commonplace" / "history" / "journal.jsonl").read_bytes()))
+            views.append((every, (replica.home / ".memoranda" / "history" / "journal.jsonl").read_bytes()))
     assert all(view == views[0] for view in views)

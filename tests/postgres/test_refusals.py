@@ -8,10 +8,10 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from commonplace import Draft, open_memory
-from commonplace.config import load
-from commonplace.errors import CommonplaceError, ConfigError, DatabaseAway, DatabaseRefused
 from conftest import Terminal
+from memoranda import Draft, open_memory
+from memoranda.config import load
+from memoranda.errors import ConfigError, DatabaseAway, DatabaseRefused, MemorandaError
 from postgres.conftest import Replica
 from postgres.server import ROLE, admin_of
 
@@ -71,8 +71,8 @@ def test_a_role_that_may_only_read_reads_and_its_writes_are_refused_in_one_line(
 ):
     terminal.write("--home", space, "green tea")
     admin.execute("create role reader login")
-    admin.execute("grant usage on schema commonplace to reader")
-    admin.execute("grant select on all tables in schema commonplace to reader")
+    admin.execute("grant usage on schema memoranda to reader")
+    admin.execute("grant select on all tables in schema memoranda to reader")
     try:
         only = space.replace(f"{ROLE}@", "reader@")
         with open_memory(only) as memory:
@@ -89,7 +89,7 @@ def test_the_project_a_refusal_names_can_be_added_by_the_command(space: str, ter
     said = terminal("project", "add", "plans", str(tmp_path), "--home", space).error
     assert "name projects/plans, which all machines share" in said
     assert terminal.ok("project", "add", "plans", "projects/plans", "--home", space).startswith("Added project plans")
-    with pytest.raises(CommonplaceError, match=f"Cannot use {tmp_path}/memory.jsonl as a project: the notes are in Po"):
+    with pytest.raises(MemorandaError, match=f"Cannot use {tmp_path}/memory.jsonl as a project: the notes are in Po"):
         open_memory(space, projects={"memory": tmp_path / "memory.jsonl"})
 
 
@@ -99,7 +99,7 @@ def test_no_note_goes_through_a_link_or_into_a_file(replica: Replica, tmp_path: 
     (tmp_path / "away").mkdir()
     (a.home / "notes/link").symlink_to(tmp_path / "away")
     for path in ("link/Note.md", "link/new/Note.md", "Note.md/Other.md"):
-        with pytest.raises(CommonplaceError):
+        with pytest.raises(MemorandaError):
             a.move(a.write(Draft("other", title="Other")).id, path)
         a.undo()
     assert (a.home / "notes/link").is_symlink()

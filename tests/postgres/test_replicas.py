@@ -7,7 +7,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from commonplace import Draft, Memory, NotFound
+from memoranda import Draft, Memory, NotFound
 from postgres.conftest import Replica
 
 
@@ -22,7 +22,7 @@ def files(home: Path) -> dict[str, bytes]:
 
 
 def journal(home: Path) -> bytes:
-    return (home / ".commonplace/history/journal.jsonl").read_bytes()
+    return (home / ".memoranda/history/journal.jsonl").read_bytes()
 
 
 def are_alike(one: Memory, two: Memory) -> bool:
@@ -76,9 +76,9 @@ def test_erased_text_is_nowhere_on_any_replica_nor_in_the_database(replica: Repl
     found = [each for each in b.home.rglob("*") if each.is_file() and b"xyzzy" in each.read_bytes()]
     assert found == []
     with psycopg.connect(database) as db:
-        db.execute("select set_config('commonplace.space', %s, false)", [b.engine.settings.space])
+        db.execute("select set_config('memoranda.space', %s, false)", [b.engine.settings.space])
         for table in ("note", "blob"):
-            rows = db.execute(f"select body from commonplace.{table}").fetchall()
+            rows = db.execute(f"select body from memoranda.{table}").fetchall()
             assert not any(b"xyzzy" in bytes(body or b"") for (body,) in rows)
 
 

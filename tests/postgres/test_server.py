@@ -11,14 +11,14 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from commonplace import Draft, open_memory
-from commonplace.clock import wait_for
-from commonplace.engine.doctor import examine
-from commonplace.errors import ConfigError, DatabaseAway, DatabaseRefused
-from commonplace.store.journal import Change
-from commonplace.store.postgres.server_connection import SETTINGS, Connection
-from commonplace.store.postgres.space_database import SCHEMA, SpaceDatabase
-from commonplace.store.postgres.space_rows import SqlStatement
+from memoranda import Draft, open_memory
+from memoranda.clock import wait_for
+from memoranda.engine.doctor import examine
+from memoranda.errors import ConfigError, DatabaseAway, DatabaseRefused
+from memoranda.store.journal import Change
+from memoranda.store.postgres.server_connection import SETTINGS, Connection
+from memoranda.store.postgres.space_database import SCHEMA, SpaceDatabase
+from memoranda.store.postgres.space_rows import SqlStatement
 from postgres.conftest import Replica
 from postgres.server import admin_of
 from postgres.test_commits import cut
@@ -26,7 +26,7 @@ from postgres.test_commits import cut
 
 def connected(database: str, space: str = "") -> psycopg.Connection[tuple[object, ...]]:
     db = psycopg.connect(database, autocommit=True)
-    db.execute("select set_config('commonplace.space', %s, false)", [space])
+    db.execute("select set_config('memoranda.space', %s, false)", [space])
     return db
 
 
@@ -49,12 +49,12 @@ def test_row_level_security_hides_and_refuses_the_rows_of_other_spaces(space: st
         if db.execute(passes).fetchone() != (False,):
             pytest.skip("this role passes by row-level security")
         for table in ("note", "journal", "blob", "access", "shared_file", "space"):
-            assert db.execute(f"select count(*) from commonplace.{table}").fetchone() == (0,)
+            assert db.execute(f"select count(*) from memoranda.{table}").fetchone() == (0,)
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
-            db.execute("insert into commonplace.note (space, project, path, kind, number) "
+            db.execute("insert into memoranda.note (space, project, path, kind, number) "
                        "values (%s, 'notes', 'evil.md', 'file', 1)", [name])  # fmt: skip
     with connected(database, name) as db:
-        assert db.execute("select count(*) from commonplace.note").fetchone() == (1,)
+        assert db.execute("select count(*) from memoranda.note").fetchone() == (1,)
 
 
 def test_a_space_is_a_partition_of_each_large_table(space: str, database: str):
@@ -62,7 +62,7 @@ def test_a_space_is_a_partition_of_each_large_table(space: str, database: str):
         name = one.engine.settings.space
         one.write(Draft("x", title="N"))
     with connected(database, name) as db:
-        plan = str(db.execute("explain select * from commonplace.note where space = %s", [name]).fetchall())
+        plan = str(db.execute("explain select * from memoranda.note where space = %s", [name]).fetchall())
         assert len(set(re.findall("note_[0-9a-f]{12}", plan))) == 1
 
 
@@ -79,7 +79,7 @@ def test_many_who_open_a_new_space_at_once_make_it_once(space: str):
 def test_tables_of_a_later_version_are_read_if_they_say_so_and_never_written(space: str, database: str):
     with open_memory(space) as one:
         note = one.write(Draft("x", title="N"))
-        sql = "insert into commonplace.version (number, reads, writes) values (%s, %s, %s)"
+        sql = "insert into memoranda.version (number, reads, writes) values (%s, %s, %s)"
         with connected(database) as db:
             try:
                 db.execute(sql, [SCHEMA + 1, SCHEMA, SCHEMA + 1])
@@ -90,7 +90,7 @@ def test_tables_of_a_later_version_are_read_if_they_say_so_and_never_written(spa
                 with pytest.raises(DatabaseRefused, match="upgrade"):
                     open_memory(space)
             finally:
-                db.execute("delete from commonplace.version where number > %s", [SCHEMA])
+                db.execute("delete from memoranda.version where number > %s", [SCHEMA])
 
 
 @pytest.fixture
@@ -174,7 +174,7 @@ def test_a_table_that_somebody_keeps_locked_is_an_error_that_says_how_to_find_th
     a = replica("a")
     with connected(database, a.settings.space) as db:
         with db.transaction():
-            db.execute("lock table commonplace.journal")
+            db.execute("lock table memoranda.journal")
             with pytest.raises(DatabaseRefused, match="pg_locks"):
                 a.write(Draft("x", title="N"))
         assert a.list()[1] == 0

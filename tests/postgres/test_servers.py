@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from commonplace import open_memory
-from commonplace.faces import ALL
-from commonplace.serve.auth import Access
-from commonplace.serve.http import Place
+from memoranda import open_memory
+from memoranda.faces import ALL
+from memoranda.serve.auth import Access
+from memoranda.serve.http import Place
 from serve.test_oauth import answered, asked, exchanged, query, registered, renewed, status
 from serve.web import FAR, Web, bearer, tool, tools
 
@@ -50,8 +50,8 @@ def test_a_token_a_note_and_its_end_count_on_every_server(servers: tuple[Server,
             for client in (first, second):
                 assert (await client.get("/readyz")).json() == {"status": "ready", "lag": 0}
                 text = (await client.get("/metrics", headers=bearer(secret))).text
-                assert "commonplace_notes 1\n" in text
-                assert "commonplace_index_lag_changes 0\n" in text
+                assert "memoranda_notes 1\n" in text
+                assert "memoranda_index_lag_changes 0\n" in text
             two.access.revoke("laptop")
             assert await status(first, secret) == await status(second, secret) == 401
 

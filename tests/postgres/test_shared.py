@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from commonplace import Draft, open_memory
-from commonplace.engine.upkeep import Upkeep
-from commonplace.errors import ConfigError, DatabaseAway, InvalidInput, ProjectRefused
-from commonplace.serve.auth import Access
 from conftest import Terminal
+from memoranda import Draft, open_memory
+from memoranda.engine.upkeep import Upkeep
+from memoranda.errors import ConfigError, DatabaseAway, InvalidInput, ProjectRefused
+from memoranda.serve.auth import Access
 from postgres.conftest import Replica, die_at, in_child
 from postgres.test_commits import intercept
 from postgres.test_server import connected
@@ -105,7 +105,7 @@ def test_reads_are_counted_once_by_a_process_killed_before_any_statement(space: 
         a.close()
     assert 10 < number < 80
     with connected(space.partition("&space")[0], a.settings.space) as db:
-        left = db.execute("select count(*) from commonplace.counted").fetchone()
+        left = db.execute("select count(*) from memoranda.counted").fetchone()
         assert left is not None
         assert left[0] <= 2  # a process died before it had forgotten its mark
 

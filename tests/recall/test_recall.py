@@ -21,7 +21,7 @@ from typing import NamedTuple
 import pytest
 import yaml
 
-from commonplace import Draft, open_memory
+from memoranda import Draft, open_memory
 
 HERE = Path(__file__).parent
 TODAY = datetime(2026, 3, 16, 12, tzinfo=UTC)

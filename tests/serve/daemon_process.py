@@ -21,7 +21,7 @@ class DaemonProcess:
 
     def __init__(self, home: Path, *arguments: str):
         self.home = home
-        command = [sys.executable, "-m", "commonplace", "serve", "--home", str(home), *arguments]
+        command = [sys.executable, "-m", "memoranda", "serve", "--home", str(home), *arguments]
         self.process = Forked(command, env=environment(home.parent), cwd=home.parent, stdin=DEVNULL, text=True)
 
     def __enter__(self) -> DaemonProcess:

@@ -24,7 +24,7 @@ from typing import IO, Any
 
 from serve.template import NUMBER
 
-FOR_THE_START = ("PYTHON", "LANG", "LC_", "LD_", "COMMONPLACE_")
+FOR_THE_START = ("PYTHON", "LANG", "LC_", "LD_", "MEMORANDA_")
 """How the names of variables begin that an interpreter, or our sitecustomize, looks at when it starts."""
 
 

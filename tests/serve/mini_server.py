@@ -9,9 +9,9 @@ import os
 import subprocess
 import sys
 
-from commonplace.errors import ConfigError, InvalidInput, NotFound
-from commonplace.faces.tool import Hooks, Prompt, Registry, Reply, Template, Tool, Toolset
-from commonplace.serve.stdio import run_stdio
+from memoranda.errors import ConfigError, InvalidInput, NotFound
+from memoranda.faces.tool import Hooks, Prompt, Registry, Reply, Template, Tool, Toolset
+from memoranda.serve.stdio import run_stdio
 
 NOISE = "noise that is no protocol"
 ODD_SCHEMA = {

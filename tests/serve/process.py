@@ -30,12 +30,12 @@ def environment(user: Path | None = None) -> dict[str, str]:
 
 def memory_mcp(home: Path, *arguments: str) -> list[str]:
     """The command line of `memory mcp` on `home`."""
-    return [sys.executable, "-m", "commonplace", "mcp", "--home", str(home), *arguments]
+    return [sys.executable, "-m", "memoranda", "mcp", "--home", str(home), *arguments]
 
 
 def run_memory(home: Path, *words: str) -> str:
     """What `memory`, run on `home` as a process of its own, prints; it must end well and warn of nothing."""
-    command = [sys.executable, "-m", "commonplace", *words, "--home", str(home)]
+    command = [sys.executable, "-m", "memoranda", *words, "--home", str(home)]
     done = run(command, env=environment(home.parent), timeout=SECONDS)
     assert (done.returncode, done.stderr) == (0, b""), done
     return done.stdout.decode()

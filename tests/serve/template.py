@@ -23,13 +23,13 @@ from typing import Any
 
 NUMBER = struct.Struct("!q")
 PACKAGES = ("cli", "engine", "faces", "index.search", "jobs", "serve", "transfer")
-MODULES = ("anyio._backends._asyncio", "commonplace.index.sync", "commonplace.index.watch", "termios")
+MODULES = ("anyio._backends._asyncio", "memoranda.index.sync", "memoranda.index.watch", "termios")
 
 
 def preload() -> None:
     """Import what a server or a command does."""
     for name in PACKAGES:
-        package = importlib.import_module(f"commonplace.{name}")
+        package = importlib.import_module(f"memoranda.{name}")
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             importlib.import_module(module.name)
     for name in MODULES:

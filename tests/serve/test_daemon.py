@@ -10,10 +10,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from commonplace.engine import open_memory
-from commonplace.engine.upkeep import Upkeep
-from commonplace.note.markdown import Record
-from commonplace.serve.daemon import Daemon
+from memoranda.engine import open_memory
+from memoranda.engine.upkeep import Upkeep
+from memoranda.note.markdown import Record
+from memoranda.serve.daemon import Daemon
 from serve.daemon_process import Client, DaemonProcess
 from serve.process import SECONDS
 

@@ -6,9 +6,9 @@ import signal
 
 import pytest
 
-from commonplace import Query
-from commonplace.engine import daemon_client, open_memory
-from commonplace.store.folder import FolderStore
+from memoranda import Query
+from memoranda.engine import daemon_client, open_memory
+from memoranda.store.folder import FolderStore
 from serve.daemon_process import DaemonProcess
 from serve.process import SECONDS
 

@@ -9,9 +9,9 @@ import logging
 import pytest
 from mcp import MCPError
 
-from commonplace import Draft, open_memory
-from commonplace.errors import ConfigError
-from commonplace.serve.http import LIMIT, Place, place_of
+from memoranda import Draft, open_memory
+from memoranda.errors import ConfigError
+from memoranda.serve.http import LIMIT, Place, place_of
 from serve.web import ACCEPT, FAR, LIST, Web, bearer, official, rpc, tool, tools
 
 pytestmark = pytest.mark.anyio
@@ -180,11 +180,11 @@ async def test_too_many_calls_are_refused_with_the_time_to_wait(web, client):
 
 @pytest.mark.promise("http-log")
 async def test_the_access_log_tells_who_did_what_and_nothing_that_was_said(web, caplog, client):
-    caplog.set_level(logging.INFO, logger="commonplace.http")
+    caplog.set_level(logging.INFO, logger="memoranda.http")
     secret = web.token()
     await tool(client, secret, "write_note", title="Hidden", content="whispered", directory="")
     await client.get("/nowhere%0A%20status%3D200?code=abcdef")
-    lines = [each.getMessage() for each in caplog.records if each.name == "commonplace.http"]
+    lines = [each.getMessage() for each in caplog.records if each.name == "memoranda.http"]
     assert "method=POST path=/mcp status=200" in lines[0]
     assert "token=laptop/" in lines[0]
     assert lines[0].endswith("tool=write_note")
@@ -233,15 +233,15 @@ async def test_revoking_a_token_ends_it_at_once_and_its_name_is_free_again(web, 
 
 def test_no_secret_is_kept(web):
     secret = web.token()
-    kept = (web.memory.home / ".commonplace" / "access.json").read_text()
+    kept = (web.memory.home / ".memoranda" / "access.json").read_text()
     assert secret[4:] not in kept
-    assert (web.memory.home / ".commonplace" / "access.json").stat().st_mode & 0o777 == 0o600
+    assert (web.memory.home / ".memoranda" / "access.json").stat().st_mode & 0o777 == 0o600
 
 
 async def test_a_damaged_file_of_tokens_lets_nobody_in(web, caplog, client):
     secret = web.token()
     for damaged in ("{", "[]"):
-        (web.memory.home / ".commonplace" / "access.json").write_text(damaged)
+        (web.memory.home / ".memoranda" / "access.json").write_text(damaged)
         assert (await client.post("/mcp", json=LIST, headers=ACCEPT | bearer(secret))).status_code == 503
         assert (await client.get("/metrics", headers=bearer(secret))).status_code == 503
     assert "access.json of the home cannot be read" in caplog.text
@@ -279,7 +279,7 @@ async def test_no_tool_fails_inside_for_a_token_limited_to_one_project(web, clie
 
 
 async def test_a_body_that_does_not_come_is_not_waited_for(web, monkeypatch, client):
-    monkeypatch.setattr("commonplace.serve.middleware.BODY_SECONDS", 0.05)
+    monkeypatch.setattr("memoranda.serve.middleware.BODY_SECONDS", 0.05)
     secret = web.token()
 
     async def never():

@@ -11,8 +11,8 @@ from contextlib import suppress
 import httpx2
 import pytest
 
-from commonplace import Draft, open_memory
-from commonplace.serve.auth import Access
+from memoranda import Draft, open_memory
+from memoranda.serve.auth import Access
 from serve.daemon_process import Client, DaemonProcess
 from serve.process import SECONDS, run_memory
 from serve.web import ACCEPT, LIST, bearer, official

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from commonplace.faces.tool import Template
-from commonplace.serve.mcp import NoResource, agent_of, resource_result
+from memoranda.faces.tool import Template
+from memoranda.serve.mcp import NoResource, agent_of, resource_result
 
 
 @pytest.mark.parametrize(

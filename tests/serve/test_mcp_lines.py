@@ -17,7 +17,7 @@ def test_each_revision_with_a_handshake_is_spoken(start, version):
     server = start()
     answer = server.handshake(version)
     assert answer["protocolVersion"] == version
-    assert answer["serverInfo"] == {"name": "commonplace", "version": "1.2.3"}
+    assert answer["serverInfo"] == {"name": "memoranda", "version": "1.2.3"}
     assert answer["instructions"] == "Remember 记忆 things."
     assert set(answer["capabilities"]) - {"experimental"} == {"tools", "prompts", "resources", "completions"}
     assert server.call("append", {"text": "x"}) == {

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from commonplace.errors import StorageError
+from memoranda.errors import StorageError
 from serve.web import ACCEPT, LIST, bearer, tool
 
 pytestmark = pytest.mark.anyio
@@ -16,10 +16,10 @@ def values(text: str) -> dict[str, float]:
     """The samples of a page in the text form of Prometheus; every line of it must be well formed."""
     found, types = {}, {}
     for line in text.splitlines():
-        if described := re.fullmatch(r"# (HELP|TYPE) (commonplace_[a-z_]+) (.+)", line):
+        if described := re.fullmatch(r"# (HELP|TYPE) (memoranda_[a-z_]+) (.+)", line):
             types[described[2]] = described[3]
             continue
-        sample = re.fullmatch(r'(commonplace_[a-z_]+)((?:\{(?:[a-z]+="[^"\\]*",?)+\})?) ([0-9.e+-]+|\+Inf)', line)
+        sample = re.fullmatch(r'(memoranda_[a-z_]+)((?:\{(?:[a-z]+="[^"\\]*",?)+\})?) ([0-9.e+-]+|\+Inf)', line)
         assert sample, line
         assert re.sub(r"_(bucket|sum|count)$", "", sample[1]) in types or sample[1] in types, line
         assert sample[1] + sample[2] not in found, line
@@ -37,18 +37,18 @@ async def test_calls_are_counted_by_tool_and_outcome_with_their_time(web, client
     answer = await client.get("/metrics", headers=bearer(scraper))
     assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
     found = values(answer.text)
-    assert found['commonplace_calls_total{tool="write_note",outcome="ok"}'] == 1
-    assert found['commonplace_calls_total{tool="read_note",outcome="ok"}'] == 1
-    assert found['commonplace_calls_total{tool="read_note",outcome="error"}'] == 1
+    assert found['memoranda_calls_total{tool="write_note",outcome="ok"}'] == 1
+    assert found['memoranda_calls_total{tool="read_note",outcome="ok"}'] == 1
+    assert found['memoranda_calls_total{tool="read_note",outcome="error"}'] == 1
     assert not any("no_such_tool" in name for name in found)
-    assert found['commonplace_call_seconds_count{tool="read_note"}'] == 2
-    assert found['commonplace_call_seconds_bucket{tool="read_note",le="+Inf"}'] == 2
-    groups = [value for name, value in found.items() if name.startswith('commonplace_call_seconds_bucket{tool="read')]
+    assert found['memoranda_call_seconds_count{tool="read_note"}'] == 2
+    assert found['memoranda_call_seconds_bucket{tool="read_note",le="+Inf"}'] == 2
+    groups = [value for name, value in found.items() if name.startswith('memoranda_call_seconds_bucket{tool="read')]
     assert groups == sorted(groups)
-    assert found['commonplace_call_seconds_sum{tool="read_note"}'] > 0
-    assert found['commonplace_requests_total{status="401"}'] == 1
-    assert (found["commonplace_notes"], found["commonplace_ready"], found["commonplace_index_lag_changes"]) == (1, 1, 0)
-    assert "commonplace_lock_waits_total" in found
+    assert found['memoranda_call_seconds_sum{tool="read_note"}'] > 0
+    assert found['memoranda_requests_total{status="401"}'] == 1
+    assert (found["memoranda_notes"], found["memoranda_ready"], found["memoranda_index_lag_changes"]) == (1, 1, 0)
+    assert "memoranda_lock_waits_total" in found
 
 
 async def test_only_the_owners_tokens_for_everything_see_the_numbers(web, client):
@@ -61,7 +61,7 @@ async def test_only_the_owners_tokens_for_everything_see_the_numbers(web, client
     for token, status in kinds.items():
         answer = await client.get("/metrics", headers=bearer(token) if token else {})
         assert answer.status_code == status, token
-        assert ("commonplace_notes" in answer.text) == (status == 200)
+        assert ("memoranda_notes" in answer.text) == (status == 200)
     answer = await client.get("/metrics", headers=bearer([*kinds][-1]) | {"host": "evil.example"})
     assert answer.status_code == 421
 
@@ -82,8 +82,8 @@ async def test_a_server_whose_memory_cannot_be_read_lives_and_is_not_ready(web, 
     assert (answer.status_code, answer.json()) == (503, {"status": "unavailable", "lag": None})
     assert (await client.get("/healthz")).status_code == 200
     found = values((await client.get("/metrics", headers=bearer(web.token("m")))).text)
-    assert found["commonplace_ready"] == 0
-    assert "commonplace_notes" not in found
+    assert found["memoranda_ready"] == 0
+    assert "memoranda_notes" not in found
 
 
 @pytest.mark.parametrize(("lag", "code", "status"), [(0, 200, "ready"), (7, 503, "behind")])
@@ -99,7 +99,7 @@ async def test_a_server_that_is_behind_says_by_how_much_and_takes_no_calls_from_
 async def test_who_asks_often_does_not_ask_the_memory_each_time(web, monkeypatch, client):
     asked, lag = [], type(web.memory).lag
     monkeypatch.setattr(type(web.memory), "lag", lambda self: asked.append(1) or lag(self))
-    monkeypatch.setattr("commonplace.serve.middleware._LOOK_AFTER", 1e9)
+    monkeypatch.setattr("memoranda.serve.middleware._LOOK_AFTER", 1e9)
     for _ in range(20):
         assert (await client.get("/readyz")).status_code == 200
     assert len(asked) == 1

@@ -16,9 +16,9 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.server.auth.provider import RefreshToken, TokenError
 from mcp.shared.auth import AuthorizationCodeResult, OAuthClientMetadata
 
-from commonplace.serve import client_documents
-from commonplace.serve.client_documents import LIMIT, Documents, NoDocument, fetch, is_public
-from commonplace.serve.oauth import Grants, may_redirect
+from memoranda.serve import client_documents
+from memoranda.serve.client_documents import LIMIT, Documents, NoDocument, fetch, is_public
+from memoranda.serve.oauth import Grants, may_redirect
 from serve.web import ACCEPT, FAR, LIST, Web, bearer, tools
 
 pytestmark = pytest.mark.anyio
@@ -154,7 +154,7 @@ async def test_what_a_client_gets_is_bounded_by_the_token_that_let_it_in_and_end
     web.access.revoke("laptop")
     assert await status(client, got["access_token"]) == 401
     assert (await renewed(client, id, got["refresh_token"])).json()["error"] == "invalid_grant"
-    kept = (web.memory.home / ".commonplace" / "access.json").read_text()
+    kept = (web.memory.home / ".memoranda" / "access.json").read_text()
     assert "cpa_" not in kept and "cpr_" not in kept  # noqa: PT018
 
 
@@ -436,8 +436,8 @@ async def test_a_client_that_gives_its_access_back_has_none(web, client):
 
 async def test_only_so_many_clients_and_requests_wait(web, client, monkeypatch):
     id = await registered(client)
-    monkeypatch.setattr("commonplace.serve.oauth.CLIENTS", 1)
-    monkeypatch.setattr("commonplace.serve.oauth._WAITING", 1)
+    monkeypatch.setattr("memoranda.serve.oauth.CLIENTS", 1)
+    monkeypatch.setattr("memoranda.serve.oauth._WAITING", 1)
     assert (await client.post("/register", json={"redirect_uris": [BACK]})).status_code == 400
     assert "request=" in (await asked(client, id)).headers["location"]
     assert query(await asked(client, id))["error"] == "temporarily_unavailable"
@@ -452,7 +452,7 @@ async def test_of_two_renewals_with_one_token_at_once_the_later_is_refused(web):
 
 async def test_a_damaged_file_of_tokens_lets_no_client_in_and_the_server_lives(web, client):
     id = await registered(client)
-    (web.memory.home / ".commonplace" / "access.json").write_text("{")
+    (web.memory.home / ".memoranda" / "access.json").write_text("{")
     answers = [
         await client.get("/consent", params={"request": "x"}),
         await renewed(client, id, "x"),

@@ -9,14 +9,14 @@ from importlib.resources import files
 
 import pytest
 
-from commonplace import Draft
-from commonplace.jobs import dream
-from commonplace.note.edit import Append
-from commonplace.serve.page.visit import diff, note_url, words
+from memoranda import Draft
+from memoranda.jobs import dream
+from memoranda.note.edit import Append
+from memoranda.serve.page.visit import diff, note_url, words
 
 pytestmark = pytest.mark.anyio
 
-PACKAGE = files("commonplace.serve.page")
+PACKAGE = files("memoranda.serve.page")
 
 
 def memory(web, text, **more):

@@ -7,8 +7,8 @@ from time import process_time
 
 import pytest
 
-from commonplace import Draft
-from commonplace.serve.page.visit import BODY, markdown, note_url
+from memoranda import Draft
+from memoranda.serve.page.visit import BODY, markdown, note_url
 from serve.web import Browser, bearer
 
 pytestmark = pytest.mark.anyio
@@ -39,7 +39,7 @@ async def test_a_stranger_sees_nothing_and_changes_nothing(web, client):
     for code in ("", "x", "x" * 10_000, "\x00", "茶"):
         assert (await client.get("/page/enter", params={"code": code})).status_code == 401
     for cookie in ("x", "é", "a" * 5000):
-        headers = {"cookie": f"commonplace-8377={cookie}".encode()}
+        headers = {"cookie": f"memoranda-8377={cookie}".encode()}
         assert (await client.get("/page", headers=headers)).status_code == 401
     assert web.memory.read("tea").text
 
@@ -221,7 +221,7 @@ def test_no_text_takes_long_to_render():
 
 async def test_a_damaged_file_of_tokens_is_told_to_who_opens_the_page(web, page):
     code = page.code()
-    (web.memory.home / ".commonplace" / "access.json").write_text("{")
+    (web.memory.home / ".memoranda" / "access.json").write_text("{")
     for path in (f"/page/enter?code={code}", "/page/live", "/page"):
         answer = await page.client.get(path)
         assert answer.status_code == 503, path

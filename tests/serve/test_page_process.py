@@ -11,7 +11,7 @@ import threading
 import httpx2
 import pytest
 
-from commonplace import Draft, open_memory
+from memoranda import Draft, open_memory
 from serve.daemon_process import DaemonProcess
 from serve.forked import Forked
 from serve.process import SECONDS, environment, memory_mcp, run_memory
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.promise("page-command")]
 
 
 def command(home, *words):
-    return [sys.executable, "-m", "commonplace", *words, "--home", str(home)]
+    return [sys.executable, "-m", "memoranda", *words, "--home", str(home)]
 
 
 class PageProcess(DaemonProcess):

@@ -7,9 +7,9 @@ from datetime import date
 
 import pytest
 
-from commonplace import Draft
-from commonplace.index.search import queries
-from commonplace.serve.page import lists
+from memoranda import Draft
+from memoranda.index.search import queries
+from memoranda.serve.page import lists
 from serve.test_page import memory, plain
 from serve.web import bearer
 
@@ -26,7 +26,7 @@ async def test_search_says_where_each_hit_comes_from_and_why(web, page, monkeypa
     memory(web, "The harbour lights are out", category="knowledge", tags=("sea",))
     claude.write(Draft("Harbour lights of the city", project="notes", title="City"))
     gone = memory(web, "Old harbour lights", category="knowledge")
-    from commonplace.jobs.lifecycle import archive_named
+    from memoranda.jobs.lifecycle import archive_named
 
     archive_named(web.memory, [gone.id])
     shown = await page.see("/page/search?q=harbour+lights")

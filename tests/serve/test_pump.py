@@ -14,11 +14,11 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from commonplace.config import load
-from commonplace.engine import open_memory
-from commonplace.faces import registry
-from commonplace.serve import pump, sessions
-from commonplace.serve.pump import program
+from memoranda.config import load
+from memoranda.engine import open_memory
+from memoranda.faces import registry
+from memoranda.serve import pump, sessions
+from memoranda.serve.pump import program
 from serve.client import OfficialClient
 from serve.daemon_process import Client, DaemonProcess
 from serve.process import SECONDS, memory_mcp

@@ -12,8 +12,8 @@ from contextlib import nullcontext, suppress
 
 import pytest
 
-from commonplace.errors import StorageError
-from commonplace.serve.socket import LIMIT, Listener, SocketServer
+from memoranda.errors import StorageError
+from memoranda.serve.socket import LIMIT, Listener, SocketServer
 
 SOON = 20.0
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.engine import open_memory
-from commonplace.faces import registry
-from commonplace.note.model import Draft
-from commonplace.serve.socket import Protocol
+from memoranda.engine import open_memory
+from memoranda.faces import registry
+from memoranda.note.model import Draft
+from memoranda.serve.socket import Protocol
 
 pytestmark = pytest.mark.promise("001-17.11")
 
@@ -167,7 +167,7 @@ def test_a_fault_of_ours_is_answered_and_logged_and_the_connection_goes_on(proto
     def fail(*_):
         raise RuntimeError("a place nobody should hear of")
 
-    monkeypatch.setattr("commonplace.serve.socket.call_tool", fail)
+    monkeypatch.setattr("memoranda.serve.socket.call_tool", fail)
     reply = json.loads(protocol.answer(b'{"id": 7, "method": "memory_list"}\n'))
     assert reply["id"] == 7
     assert reply["error"].startswith("The call failed inside the server.")

@@ -7,9 +7,9 @@ import weakref
 
 import pytest
 
-from commonplace.errors import Busy, ConfigError
-from commonplace.serve import turns as turns_module
-from commonplace.serve.turns import CallQueue
+from memoranda.errors import Busy, ConfigError
+from memoranda.serve import turns as turns_module
+from memoranda.serve.turns import CallQueue
 
 
 class Pad:

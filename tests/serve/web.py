@@ -16,13 +16,13 @@ import httpx2
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from commonplace import open_memory
-from commonplace.faces import ALL, registry
-from commonplace.serve.auth import Access, PageVisitors
-from commonplace.serve.http import Homes, HttpServer, Place
-from commonplace.serve.mcp import ServerIdentity
-from commonplace.serve.oauth import oauth_routes
-from commonplace.serve.page.routes import page_routes
+from memoranda import open_memory
+from memoranda.faces import ALL, registry
+from memoranda.serve.auth import Access, PageVisitors
+from memoranda.serve.http import Homes, HttpServer, Place
+from memoranda.serve.mcp import ServerIdentity
+from memoranda.serve.oauth import oauth_routes
+from memoranda.serve.page.routes import page_routes
 
 NEAR = "http://127.0.0.1:8377"
 FAR = "https://memory.example.org"
@@ -54,7 +54,7 @@ class Web:
         tools = registry(self._tools, self.memory.settings)
         homes = Homes(self.memory, tools, lambda space: registry(self._tools, space.settings))
         routes = oauth_routes(self.access, self._public, self._fetch) if self._public else []
-        identity = ServerIdentity("commonplace", "0", None, {})
+        identity = ServerIdentity("memoranda", "0", None, {})
         threads = ThreadPoolExecutor(4)
         server = HttpServer(
             homes, self.access, self._place, identity, self._tools, threads, threading.Event(), routes=routes,
@@ -69,7 +69,7 @@ class Web:
             await server.stop()
 
     def _fetch(self, url: str) -> dict[str, Any]:
-        from commonplace.serve.client_documents import NoDocument
+        from memoranda.serve.client_documents import NoDocument
 
         if url not in self.documents:
             raise NoDocument("its host is unknown")

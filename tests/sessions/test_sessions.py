@@ -21,7 +21,7 @@ from typing import Any
 
 import pytest
 
-import commonplace
+import memoranda
 
 FOLDER = Path(__file__).parent
 SESSIONS = sorted(each.name for each in FOLDER.glob("*.txt"))
@@ -79,11 +79,11 @@ def session(terminal: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Runs one line of a transcript in the session's home."""
     user = Path(os.environ["HOME"])
     monkeypatch.chdir(user)
-    monkeypatch.setenv("PYTHONPATH", str(Path(commonplace.__file__).parents[1]))
+    monkeypatch.setenv("PYTHONPATH", str(Path(memoranda.__file__).parents[1]))
     bin = terminal.folder / "bin"
     bin.mkdir()
     program = bin / "memory"
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m commonplace "$@"\n')
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m memoranda "$@"\n')
     program.chmod(0o755)
     environment = {**os.environ, "PATH": f"{bin}{os.pathsep}{os.environ['PATH']}"}
 

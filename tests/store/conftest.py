@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from commonplace import clock, open_memory
-from commonplace.store.folder import FolderStore
-from commonplace.store.home import Home
-from commonplace.store.layout import Layout
 from contract.graph_tools import GraphFile
+from memoranda import clock, open_memory
+from memoranda.store.folder import FolderStore
+from memoranda.store.home import Home
+from memoranda.store.layout import Layout
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from commonplace.store.access import AccessLog
+from memoranda.store.access import AccessLog
 
 ONE, OTHER = (f"{number}50e8400-e29b-41d4-a716-446655440000" for number in (1, 2))
 

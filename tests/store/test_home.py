@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from commonplace import clock
-from commonplace.errors import Conflict, Exists, NotFound, StorageError
-from commonplace.store.change import Step
-from commonplace.store.files import lock_file, lock_owner
-from commonplace.store.folder import FolderStore
-from commonplace.store.home import Home
-from commonplace.store.journal import Change, History
+from memoranda import clock
+from memoranda.errors import Conflict, Exists, NotFound, StorageError
+from memoranda.store.change import Step
+from memoranda.store.files import lock_file, lock_owner
+from memoranda.store.folder import FolderStore
+from memoranda.store.home import Home
+from memoranda.store.journal import Change, History
 
 
 def step(notes: FolderStore, do: str, path: str, **more) -> Step:

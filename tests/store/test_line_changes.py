@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from commonplace import open_memory
-from commonplace.engine.graphs import opener
-from commonplace.errors import CannotUndo
 from contract.graph_tools import GraphFile, Nodes, die, person
+from memoranda import open_memory
+from memoranda.engine.graphs import opener
+from memoranda.errors import CannotUndo
 
 ADA = person("Ada", "likes tea")
 BOB = person("Bob")
@@ -167,7 +167,7 @@ def test_a_death_at_any_call_leaves_all_of_it_or_nothing_and_the_log_right(kept:
             if len(names) > 1:
                 memory.undo()
             kept.write(ADA)
-        (kept.memory.home / ".commonplace/history/journal.jsonl").write_text("")
+        (kept.memory.home / ".memoranda/history/journal.jsonl").write_text("")
         assert os.listdir(kept.place.parent) == ["memory.jsonl"]
     else:
         pytest.fail("it never lived")

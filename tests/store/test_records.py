@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from commonplace import open_memory
-from commonplace.engine.graphs import opener
 from contract.graph_tools import GraphFile, Nodes, die, person
+from memoranda import open_memory
+from memoranda.engine.graphs import opener
 
 pytestmark = pytest.mark.promise("002-14.21", "002-14.22")
 

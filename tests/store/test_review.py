@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from commonplace import clock
-from commonplace.errors import CommonplaceError, StorageError
-from commonplace.store import change as working
-from commonplace.store.change import Step
-from commonplace.store.folder import FolderStore
-from commonplace.store.home import Home
-from commonplace.store.journal import RedoRecord, redo_lines
-from commonplace.store.layout import Layout
+from memoranda import clock
+from memoranda.errors import MemorandaError, StorageError
+from memoranda.store import change as working
+from memoranda.store.change import Step
+from memoranda.store.folder import FolderStore
+from memoranda.store.home import Home
+from memoranda.store.journal import RedoRecord, redo_lines
+from memoranda.store.layout import Layout
 
 from .test_home import commit, files, put, step
 
@@ -116,7 +116,7 @@ def test_a_retry_that_fails_again_leaves_one_record(home, notes, disk, monkeypat
         with home.lock:
             pass
         before = home.set_aside()
-        with pytest.raises(CommonplaceError):
+        with pytest.raises(MemorandaError):
             retry_all(home)
         with home.lock:
             pass
@@ -151,7 +151,7 @@ def test_a_damaged_record_stops_nobody(home, notes, data):
     commit(home, put(notes, "a.md", "a"))
     assert files(notes) == {"a.md": "a"}
     for record in home.set_aside():
-        with pytest.raises(CommonplaceError), home.lock:
+        with pytest.raises(MemorandaError), home.lock:
             home.retry(record)
     commit(home, put(notes, "b.md", "b"))
 
@@ -217,7 +217,7 @@ def test_a_foreign_file_in_a_folder_to_be_taken_back_is_left_and_the_rest_goes(h
 
 def test_removing_a_link_spares_a_file_that_took_its_place(home, notes):
     (Path(notes.root) / "l.md").write_text("precious")
-    with pytest.raises(CommonplaceError):
+    with pytest.raises(MemorandaError):
         commit(home, step(notes, "unlink", "l.md", link="elsewhere"))
     assert files(notes) == {"l.md": "precious"}
 

@@ -6,9 +6,9 @@ import threading
 
 import pytest
 
-from commonplace.clock import waits_at_most
-from commonplace.errors import Busy
-from commonplace.store.files import ThreadLock
+from memoranda.clock import waits_at_most
+from memoranda.errors import Busy
+from memoranda.store.files import ThreadLock
 
 
 def waiting(lock: ThreadLock, work, count: int) -> threading.Thread:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.text.gate import OFF, SECRET, SUSPICIOUS, Rules, default_rules, example, parse
+from memoranda.text.gate import OFF, SECRET, SUSPICIOUS, Rules, default_rules, example, parse
 
 RULES = {rule.id: rule for rule in default_rules()}
 ROOT = Path(__file__).parents[2]

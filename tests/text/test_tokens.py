@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.text import tokens as tokens_module
-from commonplace.text.tokens import flatten, fts_text, passages, query_text, tokens, words
+from memoranda.text import tokens as tokens_module
+from memoranda.text.tokens import flatten, fts_text, passages, query_text, tokens, words
 
 
 @pytest.mark.parametrize(

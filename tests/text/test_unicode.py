@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.text.unicode import (
+from memoranda.text.unicode import (
     cut_bytes,
     flat,
     is_valid_unicode,

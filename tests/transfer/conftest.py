@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from commonplace import Memory, open_memory
+from memoranda import Memory, open_memory
 from serve.forked import run
 from serve.process import environment
 
@@ -22,7 +22,7 @@ def files(home: Path) -> dict[str, bytes]:
     return {
         str(path.relative_to(home)): path.read_bytes()
         for path in home.rglob("*")
-        if path.is_file() and ".commonplace" not in path.parts and path.name != "memory.md"
+        if path.is_file() and ".memoranda" not in path.parts and path.name != "memory.md"
     }
 
 

@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from commonplace import Memory, Query
-from commonplace.query import memory_query
-from commonplace.transfer.exports import READERS, plan_export
-from commonplace.transfer.moving import MovePlan, WrongStore
+from memoranda import Memory, Query
+from memoranda.query import memory_query
+from memoranda.transfer.exports import READERS, plan_export
+from memoranda.transfer.moving import MovePlan, WrongStore
 
 
 def _chatgpt(text: str = "Where do herons nest?", updated: float = 1_750_000_100.0) -> list[dict[str, Any]]:

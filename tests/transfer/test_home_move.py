@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from commonplace import Draft, open_memory
-from commonplace.errors import InvalidInput, StorageError
-from commonplace.serve.auth import Access
-from commonplace.transfer import whole_home
-from commonplace.transfer.whole_home import MOVING, FolderMove, HomeMoved
+from memoranda import Draft, open_memory
+from memoranda.errors import InvalidInput, StorageError
+from memoranda.serve.auth import Access
+from memoranda.transfer import whole_home
+from memoranda.transfer.whole_home import MOVING, FolderMove, HomeMoved
 from transfer.conftest import times_killed
 
 
@@ -59,7 +59,7 @@ def test_everything_is_moved_with_its_history_and_the_source_is_as_it_was(home, 
     moved = FolderMove(home, target).run()
     assert files(home) == before
     there = files(target)
-    own = {"config.yaml", ".commonplace/access.json"}
+    own = {"config.yaml", ".memoranda/access.json"}
     assert {name for name in before if before[name] != there.get(name)} == own == {*moved.rewritten}
     assert there.keys() == before.keys()
     assert os.readlink(target / "memories" / "link.md") == "target.md"
@@ -153,7 +153,7 @@ def test_a_move_from_another_home_is_not_gone_on_with(home, tmp_path, monkeypatc
 
 @pytest.mark.slow
 def test_a_move_that_is_killed_goes_on_and_ends_with_everything(home, tmp_path):
-    imports, before = "from commonplace.transfer.whole_home import FolderMove", files(home)
+    imports, before = "from memoranda.transfer.whole_home import FolderMove", files(home)
     events = ["os.rename", "os.utime", "os.mkdir", "os.remove", "shutil.rmtree"]
     work = "FolderMove(*map(Path, sys.argv[2:])).run()"
     killed = times_killed(range(3, 400, 8), events, imports, work, home, tmp_path / "new")

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commonplace.engine import open_memory
-from commonplace.engine.upkeep import Upkeep
-from commonplace.errors import NotFound
-from commonplace.note.markdown import Record
-from commonplace.note.model import CATEGORIES, FURTHER, Draft
-from commonplace.transfer.jsonl import BadRecord, Import, Tally, exported
+from memoranda.engine import open_memory
+from memoranda.engine.upkeep import Upkeep
+from memoranda.errors import NotFound
+from memoranda.note.markdown import Record
+from memoranda.note.model import CATEGORIES, FURTHER, Draft
+from memoranda.transfer.jsonl import BadRecord, Import, Tally, exported
 from transfer.conftest import MOMENT, files
 
 ONE = "550e8400-e29b-41d4-a716-446655440000"
@@ -135,7 +135,7 @@ KEYS = (TEXTS | YAMLISH).filter(lambda key: key not in frontmatter_keys())
 
 
 def frontmatter_keys():
-    from commonplace.note.model import MEMORY_KEYS
+    from memoranda.note.model import MEMORY_KEYS
 
     return {*MEMORY_KEYS, *FURTHER, "type"}
 

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from commonplace import Draft, open_memory
-from commonplace.engine.graphs import open_graph
-from commonplace.errors import InvalidInput, OutsideError
-from commonplace.note.edit import Append
-from commonplace.note.entity import Entity
-from commonplace.transfer.moving import plan_mirror
-from commonplace.transfer.whole_home import MIRROR, Mirror
+from memoranda import Draft, open_memory
+from memoranda.engine.graphs import open_graph
+from memoranda.errors import InvalidInput, OutsideError
+from memoranda.note.edit import Append
+from memoranda.note.entity import Entity
+from memoranda.transfer.moving import plan_mirror
+from memoranda.transfer.whole_home import MIRROR, Mirror
 from transfer.conftest import times_killed
 
 START = datetime(2026, 5, 7, 10, tzinfo=UTC)
@@ -64,7 +64,7 @@ def files(folder: Path) -> dict[str, bytes]:
     """What is in a folder, but for the mirror's own and git's."""
     every = (each for each in folder.rglob("*") if each.is_file() and not each.is_symlink())
     found = {str(each.relative_to(folder)): each.read_bytes() for each in every}
-    return {name: data for name, data in found.items() if not name.startswith((MIRROR, ".git/", ".commonplace"))}
+    return {name: data for name, data in found.items() if not name.startswith((MIRROR, ".git/", ".memoranda"))}
 
 
 def noted(home: Home) -> dict[str, bytes]:
@@ -410,12 +410,12 @@ def test_a_mirror_that_is_killed_again_and_again_has_each_change_once(tmp_path):
         for number in range(80):
             memory.write(Draft(f"text {number} " * 50, project="notes", folder=f"f{number % 7}", title=f"n{number}"))
     command = ["mirror", str(tmp_path / "copy"), "--git"]
-    imports = "import commonplace.transfer.whole_home\nfrom commonplace.cli import main"
+    imports = "import memoranda.transfer.whole_home\nfrom memoranda.cli import main"
     events = ["open", "os.rename", "os.utime", "subprocess.Popen", "os.remove"]
     stops = (stop * stop for stop in range(2, 80, 4))
     killed = times_killed(stops, events, imports, "sys.exit(main(sys.argv[2:]))", *command, **places)
     assert killed > 5
-    command = [sys.executable, "-m", "commonplace", *command]
+    command = [sys.executable, "-m", "memoranda", *command]
     subprocess.run(command, env={**os.environ, **places}, check=True, capture_output=True)
     log = subprocess.check_output(["git", "-C", str(tmp_path / "copy"), "log", "--format=%s"], text=True).splitlines()
     assert len(log) == len({*log}) == 80
@@ -427,7 +427,7 @@ def test_a_mirror_that_is_killed_again_and_again_has_each_change_once(tmp_path):
 @pytest.mark.slow
 def test_a_mirror_that_watches_follows_each_change_until_it_is_stopped(tmp_path):
     environment = {**os.environ, "HOME": str(tmp_path), "MEMORY_HOME": str(tmp_path / "home")}
-    command = [sys.executable, "-m", "commonplace", "mirror", str(tmp_path / "copy"), "--watch", "--git"]
+    command = [sys.executable, "-m", "memoranda", "mirror", str(tmp_path / "copy"), "--watch", "--git"]
     with open_memory(tmp_path / "home") as memory:
         memory.write(Draft("one", project="notes", title="a"))
         with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as watching:

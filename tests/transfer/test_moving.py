@@ -8,13 +8,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from commonplace.engine.entries import NoteEntries
-from commonplace.engine.graph import graph_lines, parse_graph
-from commonplace.engine.graphs import NoteGraph
-from commonplace.faces.bank.bank import is_bank_id
-from commonplace.note.model import Draft
-from commonplace.transfer import moving
-from commonplace.transfer.moving import BATCH, WrongStore
+from memoranda.engine.entries import NoteEntries
+from memoranda.engine.graph import graph_lines, parse_graph
+from memoranda.engine.graphs import NoteGraph
+from memoranda.faces.bank.bank import is_bank_id
+from memoranda.note.model import Draft
+from memoranda.transfer import moving
+from memoranda.transfer.moving import BATCH, WrongStore
 from transfer.conftest import MOMENT, files
 
 
@@ -190,7 +190,7 @@ def test_an_older_entry_goes_to_the_history_once(memory, agent_plan):
 def test_of_an_entry_with_a_time_to_live_no_copy_is_kept(memory, agent_plan):
     NoteEntries(memory).put("default", "k", "here")
     agent_plan(default=[row("k", "secret", expires_at="2027-01-01T00:00:00Z")]).carry_out()
-    kept = [path.read_bytes() for path in (memory.home / ".commonplace" / "history").rglob("*") if path.is_file()]
+    kept = [path.read_bytes() for path in (memory.home / ".memoranda" / "history").rglob("*") if path.is_file()]
     assert not any(b"secret" in data for data in kept)
 
 

@@ -2,7 +2,7 @@
 
 import sys
 
-from commonplace.cli import run
+from memoranda.cli import run
 
 sys.argv = ["memory", "mcp"]
 run()

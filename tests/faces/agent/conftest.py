@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from commonplace import Memory, open_memory
-from commonplace.faces.agent.session import Session, result_data
+from memoranda import Memory, open_memory
+from memoranda.faces.agent.session import Session, result_data
 from movable_clock import Ticking
 
 

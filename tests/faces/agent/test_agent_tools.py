@@ -9,13 +9,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from commonplace.config import Settings
-from commonplace.engine.overview import KEYS
-from commonplace.errors import InvalidInput
-from commonplace.faces import ALL, registry
-from commonplace.faces.agent.session import tool_list
-from commonplace.note.model import CATEGORIES
 from contract.tables import tables
+from memoranda.config import Settings
+from memoranda.engine.overview import KEYS
+from memoranda.errors import InvalidInput
+from memoranda.faces import ALL, registry
+from memoranda.faces.agent.session import tool_list
+from memoranda.note.model import CATEGORIES
 
 TABLES = tables("agent_errors")
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from commonplace import InvalidInput, Session, open_memory
-from commonplace.errors import ConfigError
-from commonplace.faces.reply import Reply
+from memoranda import InvalidInput, Session, open_memory
+from memoranda.errors import ConfigError
+from memoranda.faces.reply import Reply
 
 pytestmark = pytest.mark.promise("001-17.12")
 
@@ -223,7 +223,7 @@ def test_hooks_of_entry_points_come_before_those_given(desk: Any, monkeypatch: p
         return SimpleNamespace(before_tool_call=lambda *_: heard.append(name) or True)
 
     def entry_points(group: str) -> list[Any]:
-        assert group == "commonplace.hooks"
+        assert group == "memoranda.hooks"
         return [SimpleNamespace(load=lambda: lambda: hook("installed"))]
 
     monkeypatch.setattr(metadata, "entry_points", entry_points)
@@ -234,13 +234,13 @@ def test_hooks_of_entry_points_come_before_those_given(desk: Any, monkeypatch: p
 def test_hooks_that_cannot_be_loaded_are_named(desk: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from importlib.metadata import EntryPoint
 
-    found = [EntryPoint("mine", "commonplace_no_such_module:Hook", "commonplace.hooks")]
+    found = [EntryPoint("mine", "memoranda_no_such_module:Hook", "memoranda.hooks")]
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: found)
     with pytest.raises(ConfigError) as refused:
         Session(desk.memory)
     assert str(refused.value) == (
-        'the hooks "mine" (commonplace_no_such_module:Hook) cannot be loaded: '
-        "No module named 'commonplace_no_such_module'"
+        'the hooks "mine" (memoranda_no_such_module:Hook) cannot be loaded: '
+        "No module named 'memoranda_no_such_module'"
     )
 
 

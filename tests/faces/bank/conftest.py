@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from commonplace import Memory
 from contract.memory_bank import Banks
+from memoranda import Memory
 
 
 @pytest.fixture

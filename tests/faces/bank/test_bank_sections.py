@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace import open_memory
 from contract.memory_bank import Banks
 from contract.tables import tables
+from memoranda import open_memory
 
 TABLES = tables("bank_sections")
 

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace import faces, open_memory
 from contract.memory_bank import Banks
 from contract.tables import tables
+from memoranda import faces, open_memory
 
 TABLES = tables("bank_arguments")
 
@@ -329,7 +329,7 @@ def test_any_arguments_get_an_answer_in_the_words_of_the_contract(tmp_path: Path
 
         ask()
         assert {each.name for each in tmp_path.iterdir()} == {"home"}
-        assert {each.name for each in (tmp_path / "home").iterdir()} <= {".commonplace", "banks"}
+        assert {each.name for each in (tmp_path / "home").iterdir()} <= {".memoranda", "banks"}
 
 
 def test_what_update_requires_is_the_same_in_schema_behaviour_and_docs(banks: Banks) -> None:

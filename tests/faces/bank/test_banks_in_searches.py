@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from commonplace import open_memory
-from commonplace.faces import registry
+from memoranda import open_memory
+from memoranda.faces import registry
 
 
 def test_files_of_a_new_bank_come_after_what_was_written_and_are_no_evidence(tmp_path):

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from commonplace.faces.bank.placement import explain, place_by_rules
 from contract.memory_bank import Banks
 from contract.tables import tables
+from memoranda.faces.bank.placement import explain, place_by_rules
 
 TABLES = tables("bank_categories")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.faces.bank.bank import find_repository
+from memoranda.faces.bank.bank import find_repository
 
 
 def lay(root: Path, files: dict[str, str]) -> Path:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from commonplace import open_memory
 from contract.graph_tools import Nodes
+from memoranda import open_memory
 from movable_clock import Ticking
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from commonplace import open_memory
-from commonplace.engine.graphs import opener
-from commonplace.store.inplace.graph_store import GraphStore
 from contract.graph_tools import Nodes
+from memoranda import open_memory
+from memoranda.engine.graphs import opener
+from memoranda.store.inplace.graph_store import GraphStore
 
 pytestmark = pytest.mark.promise("002-14.11", "002-14.15")
 

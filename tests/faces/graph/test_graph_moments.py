@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from commonplace import open_memory
-from commonplace.engine.graph import FileGraph, graph_lines
-from commonplace.engine.graphs import NoteGraph, open_graph, opener
 from contract.graph_tools import Nodes
+from memoranda import open_memory
+from memoranda.engine.graph import FileGraph, graph_lines
+from memoranda.engine.graphs import NoteGraph, open_graph, opener
 
 pytestmark = pytest.mark.promise("002-14.26")
 

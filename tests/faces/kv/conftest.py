@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from commonplace import open_memory
 from contract.key_value import KeyValue
+from memoranda import open_memory
 from movable_clock import Clock
 
 

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema.exceptions import best_match
 
-from commonplace.errors import InvalidInput
-from commonplace.faces.arguments import check
-from commonplace.faces.kv import toolset
 from contract.key_value import LIMIT
+from memoranda.errors import InvalidInput
+from memoranda.faces.arguments import check
+from memoranda.faces.kv import toolset
 
 SCHEMAS = {tool.name: tool.schema for tool in toolset().tools}
 _SCALARS = st.none() | st.booleans() | st.integers(-9, 9) | st.floats(-9, 9) | st.sampled_from(["a", "json", "3", ""])

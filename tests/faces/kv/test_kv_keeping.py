@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from commonplace.store.path_guard import OutsideError
+from memoranda.store.path_guard import OutsideError
 
 FILE = """---
 type: kv

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from commonplace import Memory, open_memory
 from contract.note_tools import Tools
+from memoranda import Memory, open_memory
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from commonplace import open_memory
 from contract.note_tools import Tools, put
+from memoranda import open_memory
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from commonplace import faces
-from commonplace.errors import OutsideError
+from memoranda import faces
+from memoranda.errors import OutsideError
 
 
 def test_a_resource_outside_is_refused_with_the_name_of_its_project(memory) -> None:

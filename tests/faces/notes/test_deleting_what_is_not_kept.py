@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from commonplace import faces, open_memory
-from commonplace.errors import CannotUndo
 from contract.note_tools import Tools
+from memoranda import faces, open_memory
+from memoranda.errors import CannotUndo
 
 
 @pytest.fixture

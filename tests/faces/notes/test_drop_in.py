@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from commonplace import Draft
-from commonplace.cli.presets import preset
-from commonplace.config import load
-from commonplace.engine import open_memory
-from commonplace.errors import NotFound
-from commonplace.faces import registry
-from commonplace.faces.notes import drop_in_reading
-from commonplace.index.search import queries
-from commonplace.serve.mcp import resource_result
 from contract.note_tools import texts
+from memoranda import Draft
+from memoranda.cli.presets import preset
+from memoranda.config import load
+from memoranda.engine import open_memory
+from memoranda.errors import NotFound
+from memoranda.faces import registry
+from memoranda.faces.notes import drop_in_reading
+from memoranda.index.search import queries
+from memoranda.serve.mcp import resource_result
 
 MAIN, WORK = "main", "work"
 

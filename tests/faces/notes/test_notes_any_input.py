@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.faces.notes import toolset
 from contract.tables import tables
+from memoranda.faces.notes import toolset
 
 TABLES = tables("note_any")
 

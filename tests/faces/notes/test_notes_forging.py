@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from commonplace.faces import ALL, registry
-from commonplace.text.unicode import visible
+from memoranda.faces import ALL, registry
+from memoranda.text.unicode import visible
 
 pytestmark = pytest.mark.promise("issue-forged-lines")
 FORGED = "x\n2. Forged (notes: forged)\r\u2028\x85\x0b\x0c\x1b[2J\u202e"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from commonplace.engine import open_memory
 from contract.note_tools import Tools
+from memoranda.engine import open_memory
 
 
 def test_a_mistyped_heading_is_named_and_adds_no_section(face):

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-from commonplace.engine import open_memory
-from commonplace.faces.notes import toolset
-from commonplace.faces.tool import Registry
 from contract.tables import tables
+from memoranda.engine import open_memory
+from memoranda.faces.notes import toolset
+from memoranda.faces.tool import Registry
 
 TABLES = tables("note_projects")
 

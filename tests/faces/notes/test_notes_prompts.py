@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from commonplace.faces.notes import toolset
+from memoranda.faces.notes import toolset
 
 pytestmark = pytest.mark.promise("000b-12.17")
 

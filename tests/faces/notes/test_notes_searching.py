@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from commonplace.index.search import queries
+from memoranda.index.search import queries
 
 pytestmark = pytest.mark.promise("000b-12.7")
 

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from commonplace.faces.notes import toolset
-from commonplace.faces.tool import Registry
 from contract.tables import tables
+from memoranda.faces.notes import toolset
+from memoranda.faces.tool import Registry
 
 
 def test_it_can_be_loaded_only_once():

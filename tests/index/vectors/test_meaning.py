@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from commonplace import config
-from commonplace.engine import open_memory
-from commonplace.engine.embedding import Embedding
-from commonplace.index.search.queries import search_context
-from commonplace.index.search.ranking import Ranking
-from commonplace.note.model import Draft
-from commonplace.query import Query
 from index.vectors import tiny
+from memoranda import config
+from memoranda.engine import open_memory
+from memoranda.engine.embedding import Embedding
+from memoranda.index.search.queries import search_context
+from memoranda.index.search.ranking import Ranking
+from memoranda.note.model import Draft
+from memoranda.query import Query
 
 QUESTION = "which database does invoicing use?"
 

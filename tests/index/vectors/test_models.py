@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from commonplace.index import vectors
-from commonplace.index.vectors import ModelSettings, NoModel, identify, is_readable, scripts
-from commonplace.index.vectors.runtimes import Bert, open_folder, open_model, read_safetensors
-from commonplace.llm import NoAnswer
 from contract.language_model import language_model
 from index.vectors import tiny
+from memoranda.index import vectors
+from memoranda.index.vectors import ModelSettings, NoModel, identify, is_readable, scripts
+from memoranda.index.vectors.runtimes import Bert, open_folder, open_model, read_safetensors
+from memoranda.llm import NoAnswer
 
 TEXTS = ["we bake bread", "the server is slow", "a", "dark mode for the editor theme, not light!", "we bake bread"]
 ENGLISH = [f"word{chr(97 + at % 26)}{chr(97 + at // 26)}" for at in range(300)] + ["##ing", "数", "据", "д", "!"]
@@ -145,7 +145,7 @@ def test_a_graph_beside_the_weights_is_used_with_onnxruntime(tmp_path: Path, mon
 def test_the_threads_of_blas_are_set_for_this_process_alone(given: str | None) -> None:
     script = (
         "import os; name = 'OPENBLAS_NUM_THREADS'; before = os.environ.get(name)\n"
-        "from commonplace.index.vectors.nearest import Vectors\n"
+        "from memoranda.index.vectors.nearest import Vectors\n"
         "assert os.environ.get(name) == before, os.environ\n"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
@@ -171,7 +171,7 @@ def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: Any) -> None:
         identify(ModelSettings(endpoint="http://localhost/v1"))
     folder = tiny.make(tmp_path / "m")
     monkeypatch.setattr(vectors, "find_spec", lambda name: None)
-    with pytest.raises(NoModel, match=r"needs numpy and tokenizers\. .*commonplace\[semantic\]"):
+    with pytest.raises(NoModel, match=r"needs numpy and tokenizers\. .*memoranda\[semantic\]"):
         identify(ModelSettings(str(folder)))
     with pytest.raises(NoModel, match=r"needs numpy and fastembed\. Install it: pip install fastembed"):
         identify(ModelSettings("fastembed:some/model"))

@@ -13,16 +13,16 @@ from typing import Any
 
 import pytest
 
-from commonplace import config
-from commonplace.engine import Memory, open_memory
-from commonplace.engine.embedding import Embedding
-from commonplace.index.vectors import nearest as nearest_module
-from commonplace.index.vectors import store
-from commonplace.index.vectors.runtimes import FolderModel
-from commonplace.index.vectors.store import VectorFile, locked
-from commonplace.note.edit import Append
-from commonplace.note.model import Draft
 from index.vectors import tiny
+from memoranda import config
+from memoranda.engine import Memory, open_memory
+from memoranda.engine.embedding import Embedding
+from memoranda.index.vectors import nearest as nearest_module
+from memoranda.index.vectors import store
+from memoranda.index.vectors.runtimes import FolderModel
+from memoranda.index.vectors.store import VectorFile, locked
+from memoranda.note.edit import Append
+from memoranda.note.model import Draft
 
 LONG = "\n\n".join(f"## {heading}\n\n" + f"the {heading} and the {word} " * 60 for heading, word in (
     ("garden", "flower"), ("kitchen", "soup"), ("piano", "song")))  # fmt: skip
@@ -218,7 +218,7 @@ def test_vectors_of_another_model_go_once_nobody_has_used_them_for_a_week(
         own = f"{Embedding(memory).vectors.identity.key}.vectors"
 
         def files() -> list[Path]:
-            return sorted((memory.home / ".commonplace" / "vectors").glob("*.vectors"), key=lambda one: one.name != own)
+            return sorted((memory.home / ".memoranda" / "vectors").glob("*.vectors"), key=lambda one: one.name != own)
 
         assert len(files()) == 2, "two programs may have a model each"
         os.utime(files()[1], (0, 0))
@@ -233,11 +233,11 @@ def test_embedding_all_leaves_no_vectors_of_another_model(tmp_path: Path, model:
         Embedding(memory).some(60)
     with opened(tmp_path / "home", tiny.make(tmp_path / "other", seed=7)) as memory:
         Embedding(memory).some(60, thorough=True)
-        assert len(list((memory.home / ".commonplace" / "vectors").glob("*.vectors"))) == 1
+        assert len(list((memory.home / ".memoranda" / "vectors").glob("*.vectors"))) == 1
 
 
 def test_vectors_of_texts_that_are_gone_are_dropped(memory: Memory) -> None:
-    folder = memory.home / ".commonplace" / "vectors"
+    folder = memory.home / ".memoranda" / "vectors"
     for at in range(10):
         write(memory, f"Note {at}", f"bread {at}")
     Embedding(memory).some(60)
@@ -274,7 +274,7 @@ def test_one_at_a_time_embeds(memory: Memory) -> None:
     write(memory, "One", "bread")
     Embedding(memory).some(0)
     write(memory, "Two", "cheese")
-    with locked(memory.home / ".commonplace" / "vectors" / "embedding"):
+    with locked(memory.home / ".memoranda" / "vectors" / "embedding"):
         assert Embedding(memory).some(60) == 0
     assert Embedding(memory).some(60) == 1
 
@@ -305,8 +305,8 @@ def test_processes_see_each_others_vectors_at_the_next_question(memory: Memory, 
     Embedding(memory).some(60)
     assert found(memory, "cheese soup") == ["One"]
     script = (
-        "import sys; from commonplace.engine import open_memory; from commonplace.engine.embedding import Embedding\n"
-        "from commonplace.note.model import Draft\n"
+        "import sys; from memoranda.engine import open_memory; from memoranda.engine.embedding import Embedding\n"
+        "from memoranda.note.model import Draft\n"
         "with open_memory(sys.argv[1]) as memory:\n"
         "    memory.write(Draft('cheese soup', title='Two'))\n"
         "    assert Embedding(memory).some(60) == 1\n"
@@ -325,11 +325,11 @@ def test_without_a_model_nothing_is_near_and_the_reason_is_said(tmp_path: Path, 
         assert Embedding(memory).some(60) == 0
         assert Embedding(memory).counts() is None
         assert "switched off" in Embedding(memory).trouble
-        assert not (memory.home / ".commonplace" / "vectors").exists()
+        assert not (memory.home / ".memoranda" / "vectors").exists()
     with opened(tmp_path / "home", tmp_path) as memory:
         assert "holds no config.json" in Embedding(memory).trouble
     broken = tiny.make(tmp_path / "broken", hidden_act="silu")
     with opened(tmp_path / "home", broken) as memory:
-        (memory.home / ".commonplace" / "vectors").mkdir(0o700)
+        (memory.home / ".memoranda" / "vectors").mkdir(0o700)
         assert nearness(memory, "bread", rows(memory, "One")) == {}
         assert 'hidden_act "silu"' in Embedding(memory).trouble

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from commonplace.errors import StorageError
-from commonplace.index.vectors.store import EMBEDDED, VectorFile, locked, passages_of
+from memoranda.errors import StorageError
+from memoranda.index.vectors.store import EMBEDDED, VectorFile, locked, passages_of
 
 
 def rows(*keys: int) -> Any:

@@ -7,9 +7,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from commonplace.errors import AmbiguousTime, InvalidInput, TimeRefused
-from commonplace.note.timephrase import following, read
-from commonplace.note.timephrase.dates import parse_rule
+from memoranda.errors import AmbiguousTime, InvalidInput, TimeRefused
+from memoranda.note.timephrase import following, read
+from memoranda.note.timephrase.dates import parse_rule
 
 ZONE = ZoneInfo("Asia/Shanghai")
 NOW = datetime(2026, 5, 6, 10, tzinfo=ZONE)

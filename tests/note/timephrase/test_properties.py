@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commonplace.errors import InvalidInput, TimeRefused, VagueTime
-from commonplace.note.timephrase import Reading, following, read, read_all
+from memoranda.errors import InvalidInput, TimeRefused, VagueTime
+from memoranda.note.timephrase import Reading, following, read, read_all
 
 ZONES = [ZoneInfo(name) for name in ("Asia/Shanghai", "Europe/Berlin", "America/New_York", "Asia/Kathmandu")]
 NEW_YORK = ZONES[2]

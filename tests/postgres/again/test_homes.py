@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from commonplace import Draft, open_memory
-from commonplace.store.layout import Layout
+from memoranda import Draft, open_memory
+from memoranda.store.layout import Layout
 
 
 def test_a_home_is_a_replica_of_a_space(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import stat
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 
-VARIABLE = "COMMONPLACE_HOMES_IN"
+VARIABLE = "MEMORANDA_HOMES_IN"
 
 
 def install(url: str, put=setattr) -> None:
@@ -21,10 +21,10 @@ def install(url: str, put=setattr) -> None:
     What a test put into the folder before it was opened first is moved there. What it writes, moves or removes there by
     hand later another client commits, before the next call: that is what a hand edit is to notes in a database.
     """
-    from commonplace.config import Settings, _File
-    from commonplace.store.layout import Layout
-    from commonplace.store.postgres.replica import SharedFiles
-    from commonplace.store.postgres.replica_home import PostgresHome
+    from memoranda.config import Settings, _File
+    from memoranda.store.layout import Layout
+    from memoranda.store.postgres.replica import SharedFiles
+    from memoranda.store.postgres.replica_home import PostgresHome
 
     ours, adopting, adopted = url, [False], set()
     made, read = Settings.__init__, _File.settings
@@ -73,9 +73,9 @@ def install(url: str, put=setattr) -> None:
 
 
 def _adopt(root, address: str) -> None:
-    from commonplace.engine.exchange import IntoDatabase
-    from commonplace.engine.memory import Memory
-    from commonplace.errors import InvalidInput
+    from memoranda.engine.exchange import IntoDatabase
+    from memoranda.engine.memory import Memory
+    from memoranda.errors import InvalidInput
 
     with Memory.open(root, watch=False) as memory:
         try:
@@ -85,7 +85,7 @@ def _adopt(root, address: str) -> None:
 
 
 def _share_configuration(shared, layout) -> None:
-    from commonplace.errors import DatabaseRefused
+    from memoranda.errors import DatabaseRefused
 
     with suppress(DatabaseRefused), shared._threads:
         shared._database.prepare()
@@ -96,9 +96,9 @@ def _share_configuration(shared, layout) -> None:
 
 
 def _commit_what_was_done_by_hand(home, writing) -> None:
-    from commonplace.clock import stamp
-    from commonplace.errors import Busy, DatabaseAway
-    from commonplace.store.journal import Change
+    from memoranda.clock import stamp
+    from memoranda.errors import Busy, DatabaseAway
+    from memoranda.store.journal import Change
 
     if home._depth or not home.layout.replica.exists():
         return
@@ -116,9 +116,9 @@ def _commit_what_was_done_by_hand(home, writing) -> None:
 
 def _steps(home) -> list:
     """What makes the rows of the space what lies in the folder."""
-    from commonplace.store.base import File, Stamp
-    from commonplace.store.change import Step
-    from commonplace.store.layout import TEMP_PREFIX
+    from memoranda.store.base import File, Stamp
+    from memoranda.store.change import Step
+    from memoranda.store.layout import TEMP_PREFIX
 
     known, here = vars(home).setdefault("_known_by_stamp", {}), {}
     for project, path in home._folder.listed():

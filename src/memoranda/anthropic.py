@@ -1,0 +1,96 @@
+"""Adapters for the Anthropic SDK's memory-tool classes (contract 000a, 10; extra `memoranda[anthropic]`).
+
+`client.beta.messages.tool_runner(tools=[MemoryTool()], ...)` gives Claude this memory through the tool it
+knows. The API adds the memory protocol to the system prompt by itself.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+try:
+    from anthropic.lib.tools import ToolError
+    from anthropic.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool
+except ImportError as error:
+    raise ImportError(
+        "memoranda.anthropic needs the Anthropic SDK 0.84 or newer: pip install 'memoranda[anthropic]'"
+    ) from error
+
+from anyio import to_thread
+
+from memoranda.engine import Memory, open_memory
+from memoranda.errors import InvalidInput
+from memoranda.faces.memory_tool import MemoryCommands
+from memoranda.store.path_guard import clean
+
+_FIELDS = "path view_range file_text old_str new_str insert_line insert_text old_path new_path"
+_METHODS = ("view", "create", "str_replace", "insert", "delete", "rename", "clear_all_memory")
+
+
+class _Commands:
+    """A memory and the six commands on one folder of it: what both tools share."""
+
+    def __init__(
+        self, home: str | os.PathLike[str] | None = None, *, agent: str | None = None, folder: str = "",
+        create_existing: str | None = None, cache_control: Any = None,
+    ):  # fmt: skip
+        super().__init__(cache_control=cache_control)  # type: ignore[call-arg]  # the SDK's class comes next
+        if create_existing not in (None, "overwrite", "error"):
+            raise InvalidInput(f'create_existing must be "overwrite" or "error", got {create_existing!r}')
+        place = clean(folder, "memories")
+        self._memory: Memory = open_memory(home, agent, face="anthropic")
+        settings = self._memory.settings
+        self._commands = MemoryCommands(
+            create_existing=create_existing or settings.create_existing,
+            view_max_characters=settings.view_max_characters,
+            folder=place,
+        )
+
+    def close(self) -> None:
+        """Release the memory's files."""
+        self._memory.close()
+
+    def _run(self, name: str, command: Any = None) -> str:
+        """The text for the SDK's command object, whose fields may be missing or of a wrong type. Raises ToolError."""
+        arguments = {field: getattr(command, field, None) for field in _FIELDS.split()}
+        if name == "clear_all_memory":
+            reply = self._commands.clear(self._memory)
+        else:
+            reply = self._commands.run(self._memory, {"command": name, **arguments})
+        if reply.is_error:
+            raise ToolError(reply.text)
+        return reply.text
+
+
+def _method(name: str) -> Any:
+    """The method of the SDK's class for one command; it may take the command object."""
+    return lambda self, *command: self._run(name, *command)
+
+
+def _async_method(name: str) -> Any:
+    """The same in a worker thread."""
+
+    async def run(self: _Commands, *command: Any) -> str:
+        return await to_thread.run_sync(self._run, name, *command)
+
+    return run
+
+
+class MemoryTool(_Commands, BetaAbstractMemoryTool):
+    """The memory tool for synchronous clients. Safe to call from several threads.
+
+    `home`: as for `open_memory`. `agent`: the caller's identity. `folder` (relative) makes `/memories` the
+    folder `<home>/memories/<folder>`, e.g. one per end user. `create_existing` (`overwrite` or `error`)
+    overrides the configuration; `cache_control` goes to the SDK. Raises InvalidInput, OutsideError for
+    arguments it cannot use; the six commands and `clear_all_memory`, which moves every file to the history, raise
+    nothing but the SDK's ToolError.
+    """
+
+    view, create, str_replace, insert, delete, rename, clear_all_memory = map(_method, _METHODS)
+
+
+class AsyncMemoryTool(_Commands, BetaAsyncAbstractMemoryTool):
+    """`MemoryTool` for asynchronous clients: the same code in a worker thread."""
+
+    view, create, str_replace, insert, delete, rename, clear_all_memory = map(_async_method, _METHODS)

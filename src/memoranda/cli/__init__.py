@@ -1,0 +1,182 @@
+"""The `memory` command (contract 001): a view of the engine for the shell.
+
+This module holds the table of commands and the outermost error handler; each group of commands has a
+module, imported when one of them is run. Only output.py prints. All else is imported in `main`: an interrupt
+before `run` is reached prints a traceback.
+"""
+
+from __future__ import annotations
+
+import _signal  # type: ignore[import-not-found]  # it has no stub; `signal` imports more
+import gc
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any, NoReturn
+
+    import click
+
+    from memoranda.cli.invocation import Invocation
+    from memoranda.cli.syntax import Group
+
+_MODULES = (
+    ("Memories", "memory_commands", "write supersede read delete tag link unlink resolve-links"),
+    ("Memories", "search_commands", "list search context backlinks"),
+    ("Memories", "memory_commands", "edit"),
+    ("Moving in and out", "exchange_commands", "ingest"),
+    ("Upkeep and reminders", "lifecycle_commands",
+     "upgrade decay consolidate archive pin unpin dream remind notify review"),
+    ("Health", "upkeep_commands", "status doctor reindex embed"),
+    ("History", "history_commands", "log undo restore erase"),
+    ("Projects and settings", "settings_commands", "project config"),
+    ("Graph and entries", "tool_commands", "kv"),
+    ("Moving in and out", "exchange_commands", "graph export import mirror move-home"),
+    ("For agents and programs", "daemon_commands", "serve page"),
+    ("For agents and programs", "settings_commands", "token space"),
+    ("For agents and programs", "install_commands", "install uninstall"),
+    ("For agents and programs", "tool_commands", "mcp call agent"),
+    ("For agents and programs", "hook_commands", "hook"),
+    ("This command", "syntax", "completion help man"),
+)  # fmt: skip
+"""The section of the help, the module, its commands."""
+COMMANDS = {name: module for _, module, names in _MODULES for name in names.split()}
+"""Every command with its module below memoranda.cli."""
+
+_TIME_ERRORS = ("ambiguous_time", "past_time", "no_time", "invalid_time", "vague_time")
+"""Codes of errors that have the times a text may mean, `candidates` in JSON (contract 001, 8)."""
+_INTERRUPTED = 130
+_NO_LOCKS = "memory needs a POSIX system with file locks (Linux, macOS, WSL); this one has none"
+_REPORT_IT = "Please report this line with the command you ran and `memory --version`."
+
+
+def run() -> NoReturn:
+    """The `memory` program: `main` without garbage collection, then exit at once. Collecting garbage and finalizing the
+    interpreter take a fifth of a short command's time, and the system frees the memory anyway; long commands turn
+    collection on again. Until the command itself runs, an interrupt ends the process at once: raised while a module is
+    imported, it may arrive as another error."""
+    gc.disable()
+    starting = lambda: None
+    if (usual := _signal.getsignal(_signal.SIGINT)) is _signal.default_int_handler:  # else a script has it ignored
+        _signal.signal(_signal.SIGINT, lambda *_: os._exit(_INTERRUPTED))
+        starting = lambda: _signal.signal(_signal.SIGINT, usual)
+    status = main(starting=starting)
+    from memoranda.cli import output
+
+    output.flush()
+    os._exit(status)
+
+
+def main(arguments: Sequence[str] | None = None, starting: Callable[[], object] = lambda: None) -> int:
+    """Run the command with `arguments` (default: those of the process) and return its exit status. `starting` is called
+    when the command line is understood."""
+    from memoranda.cli import output
+    from memoranda.cli.invocation import Invocation
+
+    invocation = Invocation()
+    invocation.starting = starting
+    for stream in (sys.stdout, sys.stderr):  # UTF-8 whatever the locale; what it cannot encode is shown escaped
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    try:
+        status = _run(list(sys.argv[1:] if arguments is None else arguments), invocation)
+        return 0 if invocation.command == "hook" else status  # a client takes others as a wish to block what is done
+    except BrokenPipeError:
+        output.silence()
+        return 0
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except Exception as error:  # the outermost loop: reported, never swallowed
+        if isinstance(error.__cause__, KeyboardInterrupt):  # what an import made of one
+            return _INTERRUPTED
+        from memoranda.errors import internal_sentence
+
+        return _failed(invocation, internal_sentence(error), "internal", 1, _REPORT_IT)
+
+
+def _run(arguments: list[str], invocation: Invocation) -> int:
+    """Run the command, report expected errors, and return the exit status."""
+    import click
+
+    from memoranda.cli import output
+    from memoranda.cli.invocation import COMPLETE_VARIABLE
+    from memoranda.errors import MemorandaError, NotFound, ProjectNotFound, choices
+
+    try:
+        try:
+            import fcntl  # noqa: F401
+        except ImportError:
+            return _failed(invocation, _NO_LOCKS, "storage", 1)
+        group = command_group()
+        try:
+            if instruction := os.environ.get(COMPLETE_VARIABLE):
+                from click.shell_completion import shell_complete
+
+                status: int = shell_complete(group, {"obj": invocation}, "memory", COMPLETE_VARIABLE, instruction)
+            else:
+                with group.make_context("memory", arguments, obj=invocation) as context:
+                    status = group.invoke(context) or 0
+        except click.exceptions.Exit as ended:
+            status = ended.exit_code
+        output.write(flush=True)
+        return status
+    except click.Abort:
+        return _INTERRUPTED
+    except click.UsageError as error:
+        from memoranda.cli.syntax import usage_words
+
+        options = arguments[: arguments.index("--")] if "--" in arguments else arguments
+        invocation.json = invocation.json or "--json" in options
+        message, hint = usage_words(error)
+        return _failed(invocation, message, "usage", 2, hint)
+    except MemorandaError as error:
+        times = getattr(error, "candidates", ()) if error.code in _TIME_ERRORS else None
+        details = {} if times is None else {"candidates": [each.isoformat() for each in times]}
+        hint = error.hint
+        if isinstance(error, ProjectNotFound):
+            hint = choices(error.name, error.names, "Projects")
+        elif isinstance(error, NotFound) and error.suggestions:
+            hint = f"Did you mean {' or '.join(error.suggestions)}?"
+        return _failed(invocation, output.error_sentence(error), error.code, error.exit_code, hint, **details)
+
+
+def command_group() -> Group:
+    """The click group of all commands."""
+    import click
+
+    from memoranda.cli import output
+    from memoranda.cli.syntax import Group
+
+    def show_version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+        if wanted and not context.resilient_parsing:
+            from memoranda import __version__
+
+            output.text(f"memory {__version__}")
+            context.exit()
+
+    more: dict[str, Any] = {"callback": show_version, "help": "Show the version and exit."}
+    version = click.Option(["--version"], is_flag=True, is_eager=True, expose_value=False, **more)
+    titles = {name: title for title, _, names in _MODULES for name in names.split()}
+    return Group("memory", COMMANDS, now=True, titles=titles, params=[version], help=_HELP)
+
+
+_HELP = """One memory for you and your agents: plain Markdown notes on your disk.
+
+Write, read, list and search memories, link them, take changes back, serve them to agents.
+"""
+
+
+def _failed(
+    invocation: Invocation, message: str, code: str, status: int, hint: str | None = None, **details: object
+) -> int:
+    """Report an error once on stderr; with `--json` also as the document on stdout, with the keys `details`."""
+    from memoranda.cli import output
+
+    if invocation.json:
+        invocation.document(error={"code": code, "message": message} | details)
+    output.failure(message)
+    if hint:
+        output.notice(hint)
+    return status

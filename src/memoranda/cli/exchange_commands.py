@@ -1,0 +1,470 @@
+"""Moving in and out: `export`, `import` (contract 001, 12; `--from`: docs/moving-in.md), `graph` (contract 002, 11),
+`ingest` (contract 001, 3 and 11), and `mirror` and `move-home`, copies of a whole memory (docs/teams.md)."""
+
+from __future__ import annotations
+
+import gc
+import os
+import re
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from memoranda.cli import output, presets
+from memoranda.cli.invocation import Invocation, input_of
+from memoranda.cli.memory_commands import category_option
+from memoranda.cli.output import Failure
+from memoranda.cli.syntax import Names, Text, Usage, command, flag, group, option
+from memoranda.config import SOURCES
+from memoranda.errors import InvalidInput, MemorandaError, near
+from memoranda.query import check_memory, memory_query
+from memoranda.store.files import reason, remove_left
+from memoranda.text.unicode import flat, one_line
+
+if TYPE_CHECKING:
+    from memoranda.engine import Memory
+    from memoranda.engine.graph import FileGraph, GraphText
+    from memoranda.engine.graphs import NoteGraph
+    from memoranda.transfer.moving import MovePlan
+
+_EXPORTS = ("chatgpt", "claude", "mem0", "claude-mem", "mcp-memory-service")
+_KINDS = ("graph-jsonl", "agent-memory", "memory-bank", "basic-memory", "mirror", *_EXPORTS)
+_WITH_PROJECT = ("basic-memory", "chatgpt", "claude")
+_MOVE = f"Move another program's store in: {', '.join(_KINDS)}."
+_BLOCK = 1 << 20
+_MIRROR_KEYS = ("files", "copied", "removed", "restored", "commits", "change", "left", "notices")
+_MOVE_KEYS = ("files", "bytes", "changes", "texts", "checksum", "rewritten", "outside", "left")
+_LOOKS, _ANYWAY = 1.0, 60
+"""Seconds between two looks at the journal, and looks after which the files are compared anyway."""
+
+
+@command("export", keys=("exported", "file"), example="memory export --output memories.jsonl")
+@option("--output", "file", metavar="FILE", help="Where to write; `-` or nothing is stdout.")
+@category_option("Only this category.")
+@option("--scope", help="Only this scope: global or agent:NAME.")
+@flag("--redact", "Put [redacted: rule] in the place of what looks like a secret.")
+def export(call: Invocation, *, file: Text, category: Text, scope: Text, redact: bool) -> None:
+    """Write memories as JSON Lines, oldest first, with all that is known of them.
+
+    `memory import` reads them back. With --json and no FILE the lines themselves are printed.
+    """
+    from memoranda.transfer.jsonl import exported
+
+    check_memory(category, scope=scope)
+    gc.enable()  # `run` turns it off for short commands
+    file = None if file in ("", "-") else file
+    with call.memory(watch=True) as memory:
+        secrets: list[None] = []
+        lines = exported(memory, category, scope, redacts=redact, secret=lambda: secrets.append(None))
+        first = next(lines, None)
+        if first is None:
+            output.notice("No memories to export.")
+            if file is not None and call.json:
+                call.document(exported=0, file=None)
+            return
+        lines = chain([first], lines)
+        if file is None:
+            for line in lines:
+                output.text(line, as_json=True)
+        else:
+            count = 0
+            with output.progress("Exporting") as progress:
+                total = memory.list(memory_query(category=category, scope=scope), limit=1)[1] if progress else 0
+
+                def written() -> Iterator[str]:
+                    nonlocal count
+                    for count, line in enumerate(lines, 1):
+                        yield line
+                        if progress is not None:
+                            progress(count, max(total, count))
+
+                _write_file(Path(file).expanduser(), written())
+            call.answer(f"Exported {count} memories to {file}", exported=count, file=file)
+        if secrets:
+            done = "is redacted" if redact else "is exported as it is; --redact takes it out"
+            output.notice(f"warning: {len(secrets)} memories hold what looks like a secret; it {done}")
+
+
+_LEFT = re.compile(r"\.export-(\d+)-\w+")
+
+
+def _write_file(place: Path, lines: Iterable[str]) -> None:
+    """Replace a file by the lines, all or nothing. Raises Failure."""
+    target = Path(os.path.realpath(place))
+    data = (line.encode("utf-8", "backslashreplace") + b"\n" for line in lines)
+    try:
+        if target.exists() and not target.is_file():  # a pipe or a device
+            with target.open("wb") as stream:
+                return stream.writelines(data)
+        mode = target.stat().st_mode & 0o777 if target.exists() else 0o600
+        remove_left(target.parent, _LEFT)
+        with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".export-{os.getpid()}-", delete=False) as new:
+            try:
+                new.writelines(data)
+                new.flush()
+                os.fchmod(new.fileno(), mode)
+                os.fsync(new.fileno())
+                os.replace(new.name, target)
+            finally:
+                Path(new.name).unlink(missing_ok=True)
+    except OSError as error:
+        raise Failure(f"cannot write {place}: {reason(error)}", "storage") from None
+
+
+@command(
+    "import", keys=("imported", "updated", "unchanged", "skipped"), example="memory import --input memories.jsonl"
+)  # fmt: skip
+@option("--input", "file", metavar="FILE", help="JSON Lines of `memory export`; `-` or nothing is stdin.")
+@option("--from", "moved", nargs=2, type=(Names("kind", lambda _: _KINDS), str), metavar="KIND PATH", help=_MOVE)
+@option("--project", metavar="NAME", help="With --from basic-memory, chatgpt or claude: the project the notes go to.")
+@flag("--dry-run", "Only say what would be imported.")
+@flag("--skip-bad", "Leave out what cannot be read, import the rest.")
+def import_(
+    call: Invocation, *, file: Text, moved: tuple[str, str] | None, project: Text, dry_run: bool, skip_bad: bool
+) -> None:
+    """Take memories in, with nothing lost. Doing it twice is doing it once.
+
+    Everything is looked at before anything is written. Of a memory that is there already the newer one stays;
+    the other is in the history.
+    """
+    if moved and file is not None:
+        raise Usage("--from names its own PATH: leave out --input")
+    if project is not None and (not moved or moved[0] not in _WITH_PROJECT):
+        raise Usage(f"--project needs --from {', '.join(_WITH_PROJECT[:-1])} or {_WITH_PROJECT[-1]}")
+    if moved and moved[0] not in _KINDS:
+        raise Usage(f'invalid value "{moved[0]}" for --from: must be one of {", ".join(_KINDS)}')
+    gc.enable()  # `run` turns it off for short commands
+    if moved:
+        return _move_in(call, *moved, project=project, dry_run=dry_run, skip_bad=skip_bad)
+    from memoranda.transfer.jsonl import Import, Tally
+
+    with input_of(file) as given, call.memory(watch=True) as memory, _seekable(given, memory.home) as source:
+        importing = Import(memory, source, skip_bad=skip_bad)
+        if dry_run:
+            tally = importing.plan(lambda line: None if call.json else output.text(flat(line)), output.notice)
+            return call.answer(f"Would import {tally.imported + tally.updated} memories", **asdict(tally))
+        if not skip_bad:
+            importing.check()
+        tally = Tally()
+        with _importing(lambda: tally.imported + tally.updated, "memories") as progress:
+            importing.run(tally, output.notice, progress)
+        call.answer(f"Imported {tally.imported + tally.updated} memories", **asdict(tally))
+
+
+@contextmanager
+def _importing(done: Callable[[], int], what: str) -> Iterator[Callable[[int, int], None] | None]:
+    """Show how far an import is; when it fails, say how many were `done` before that."""
+    try:
+        with output.progress("importing") as progress:
+            yield progress
+    except MemorandaError:
+        if number := done():
+            output.notice(f"{number} {what} were imported before that; import the same again to go on")
+        raise
+
+
+@contextmanager
+def _seekable(stream: BinaryIO, home: Path) -> Iterator[BinaryIO]:
+    """`stream`, or if it can be read only once, a copy in an unnamed file on the home's disk."""
+    from memoranda.store.layout import Layout
+
+    if stream.seekable() and stream is not getattr(sys.stdin, "buffer", None):
+        yield stream
+        return
+    try:
+        with tempfile.TemporaryFile(dir=Layout(home).private) as spooled:
+            while block := stream.read(_BLOCK):
+                spooled.write(block)
+            yield spooled
+    except OSError as error:
+        raise Failure(f"cannot read the input: {reason(error)}", "storage") from None
+
+
+def _move_in(call: Invocation, kind: str, path: str, *, project: Text, dry_run: bool, skip_bad: bool) -> None:
+    """Plan moving another program's store in, report what stays behind, and unless `dry_run` carry the plan out."""
+    with call.memory(watch=True) as memory:
+        if kind == "graph-jsonl":
+            from memoranda.transfer.moving import plan_graph
+
+            lines = _read_graph(path)
+            plan, said = plan_graph(_graph(memory, path), lines), _counted(lines)[0]
+        else:
+            plan = _plan(memory, kind, Path(path).expanduser(), project or memory.default_project, skip_bad=skip_bad)
+            for name, why in plan.skipped:
+                output.notice(flat(f"skipped {name}: {why}"))
+            number = plan.count("import") + plan.count("update")
+            what = "memories and conversations" if kind in _EXPORTS else "files"
+            what = "entries" if kind == "agent-memory" else what
+            said = f"{number} {what} ({plan.unchanged} were there, {len(plan.skipped)} skipped)"
+        if dry_run and not call.json:
+            for line in plan.lines():
+                output.text(flat(line))
+        if not dry_run:
+            with _importing(lambda: plan.done, f"of {len(plan.items)}") as progress:
+                plan.carry_out(progress)
+        counts = {"imported": plan.count("import"), "updated": plan.count("update")}
+        counts |= {"unchanged": plan.unchanged, "skipped": len(plan.skipped)}
+        call.answer(f"{'Would import' if dry_run else 'Imported'} {said}", **counts)
+
+
+def _plan(memory: Memory, kind: str, place: Path, project: str, *, skip_bad: bool) -> MovePlan:
+    """What moving in the store at `place` does. Raises Failure when the memory itself lies there."""
+    from memoranda.transfer import moving
+
+    home, folder = memory.home.resolve(), place.resolve()
+    if home.is_relative_to(folder) and not any(part.startswith(".") for part in home.relative_to(folder).parts):
+        raise Failure(f"{place} holds the memory home itself: {memory.home}")
+    if kind in _EXPORTS:
+        from memoranda.transfer.exports import plan_export
+
+        return plan_export(memory, kind, place, project)
+    if kind == "agent-memory":
+        return moving.plan_agent_memory(memory, place, skip_bad=skip_bad)
+    if kind == "mirror":
+        return moving.plan_mirror(memory, place)
+    if kind == "basic-memory":
+        return moving.plan_vault(memory, place, project)
+    from memoranda.faces.bank.bank import find_repository, is_bank_id, repository_id
+
+    def named(folder: Path) -> tuple[str, str]:
+        """A plain folder of Markdown files, such as a repository's `memory-bank/`, is the bank of its repository, else
+        of a project of its name, as the tools would find it."""
+        found = find_repository(str(folder))
+        if found is not None:
+            return "code", repository_id(found.name)
+        folder = folder.resolve()
+        is_plain = folder.name.lower().strip("._-").replace("_", "-") in ("memory-bank", "memorybank")
+        return "projects", repository_id((folder.parent if is_plain else folder).name)
+
+    return moving.plan_banks(memory, place, named, is_bank_id)
+
+
+graph = group("graph", "exchange_commands", "show export import",
+              "Show an entity of the knowledge graph; hand the graph out as JSON Lines, or take one in.")  # fmt: skip
+
+
+@command("show", "NAME...", keys=("entity", "relations"), complete="entity", example="memory graph show Anna")
+def graph_show(call: Invocation, *words: str) -> None:
+    """Show an entity: its type, what is said of it, and its relations, both ways.
+
+    The words of NAME are joined by blanks.
+    """
+    name = " ".join(words)
+    with call.memory() as memory:
+        graph = _graph(memory)
+        found = graph.named([name])
+        if not found:
+            every = graph.keys()
+            found = [each for each in every if each.name.casefold() == name.casefold()]
+        if not found:
+            guesses = near(name, (each.name for each in every))
+            raise Failure(f"no such entity: {name}", "not_found", guesses=guesses)
+        entity, said = found[0], graph.observations(found[:1])[0]
+        edges = [each for each in graph.relations({entity.name}) if entity.name in (each.source, each.target)]
+    lines = [f"{entity.name} ({entity.type})", *(f"- {each}" for each in said)]
+    lines += [f"{each.source} -> {each.type} -> {each.target}" for each in edges]
+    shown = {"name": entity.name, "entityType": entity.type, "observations": said}
+    rows = [{"from": each.source, "to": each.target, "relationType": each.type} for each in edges]
+    call.answer("\n".join(lines), entity=shown, relations=rows)
+
+
+@command("export", "[FILE]", keys=("file", "count", "lines"), example="memory graph export graph.jsonl")
+def graph_export(call: Invocation, file: str | None = None) -> None:
+    """Write the graph to FILE, one entity or relation a line; without FILE, print it.
+
+    With --json and no FILE the lines are in the document. The graph is where the graph tools have it.
+    """
+    with call.memory() as memory:
+        from memoranda.engine.graph import graph_lines
+
+        lines = graph_lines(_graph(memory))
+    if file is None:
+        if call.json:
+            call.document(file=None, count=len(lines), lines=lines)
+        elif lines:
+            output.text("\n".join(lines), as_json=True)
+        return
+    place = Path(file).expanduser()
+    _write_file(place, lines)
+    call.answer(f"Exported {len(lines)} lines to {place}", file=str(place), count=len(lines), lines=None)
+
+
+@command("import", "FILE", keys=("entities", "relations", "skipped"), example="memory graph import graph.jsonl")
+def graph_import(call: Invocation, file: str) -> None:
+    """Take in the entities and relations of FILE: JSON Lines, or one JSON value. `-` reads stdin.
+
+    Entities that exist get the observations they lack. Running it twice changes nothing. They go where the graph
+    tools have the graph; if that is FILE itself, into the notes.
+    """
+    lines = _read_graph(file)
+    with call.memory() as memory:
+        from memoranda.engine.graph import graph_lines
+
+        target = _graph(memory, file)
+        before = graph_lines(target)
+        target.merge(lines.entities, lines.relations)
+        is_new = graph_lines(target) != before
+    said, counts = _counted(lines)
+    call.answer(f"{'Imported' if is_new else 'Nothing new in'} {said}", **counts)
+
+
+def _read_graph(file: str) -> GraphText:
+    """The entities and relations of a file, or of stdin for `-`; bad lines are reported. Raises Failure. Bytes that are
+    not UTF-8 make only their own line a bad one."""
+    from memoranda.engine.graph import parse_graph
+
+    with input_of(file) as stream:
+        lines = parse_graph(stream.read().decode("utf-8", "surrogateescape"))
+    for number, why in lines.bad:
+        output.notice(f"line {number}: {why}")
+    return lines
+
+
+def _counted(lines: GraphText) -> tuple[str, dict[str, int]]:
+    """How many entities, relations and bad lines there are, in words and as keys of a document."""
+    entities, relations = {each.name for each, _ in lines.entities}, {each.triple for each in lines.relations}
+    counts = {"entities": len(entities), "relations": len(relations), "skipped": len(lines.bad)}
+    return "{entities} entities, {relations} relations ({skipped} lines skipped)".format_map(counts), counts
+
+
+def _graph(memory: Memory, taken_in: str = "-") -> NoteGraph | FileGraph:
+    """The graph: that of the graph file in use (contract 002, 8), unless it is what is `taken_in`, else the notes."""
+    from memoranda.engine.graphs import graph_in
+
+    place = presets.graph_file(memory.settings.graph_file)
+    if place is not None and place.exists() and taken_in != "-" and place.samefile(Path(taken_in).expanduser()):
+        place = None
+    return graph_in(memory, place)
+
+
+_ALL = "all"
+_SOURCES = "Sources parted by commas: claude, car-agent, fingersaver, logseq, obsidian."
+
+
+@command("ingest", keys=("sources", "total"), example="memory ingest --source obsidian --path ~/vault --dry-run")
+@option("--source", "wanted", default=_ALL, type=Names("list", lambda _: (_ALL, *SOURCES)), help=_SOURCES)
+@option("--path", metavar="DIR", help="The folder to read instead of the source's own.")
+@flag("--dry-run", "Only say what would be stored.")
+@flag("--again", "Also bring back what was deleted or has expired.")
+def ingest(call: Invocation, *, wanted: str, path: Text, dry_run: bool, again: bool) -> None:
+    """Store the notes of other programs as memories in the inbox; their files stay as they are.
+
+    A file is stored once; when its text changes, its memory follows.
+    """
+    from memoranda import ingest
+
+    sources = ingest.named_sources(wanted, path, call.settings)
+    with call.memory() as memory, output.progress("Ingesting") as progress:
+        plans, done = ingest.run(memory, sources, dry_run=dry_run, again=again, progress=progress)
+    outcomes = {each.source: outcome for each, outcome in zip(plans, done, strict=True)}
+    total = sum(each.ingested for each in done)
+    if not call.json:
+        for name, each in outcomes.items():
+            for warning in each.warnings:
+                output.notice(one_line(f"warning: {name}: {warning}"))
+        if path is not None and wanted == _ALL and len(plans) > 1:
+            names = ", ".join(outcomes)
+            output.notice(f"warning: {names} each read this folder in their own way, so a file may be several memories")
+            output.notice("Name the one whose notes these are, e.g. --source obsidian.")
+    if dry_run:
+        lines = [f"would ingest {found.source_ref}" for each in plans for found in each.new]
+        lines += [f"would update {info.id[:8]} {found.source_ref}" for each in plans for info, found in each.changed]
+        lines = list(map(one_line, lines)) or ["Nothing to ingest."]
+    else:
+        lines = []
+        for name, each in outcomes.items():
+            lines.append(f"Ingested {each.ingested} memories from {name}")
+            if each.updated:
+                lines.append(f"Updated {each.updated} memories from {name}")
+        lines += [*([""] if lines else []), f"Total: {total} new memories ingested"]
+    call.answer("\n".join(lines), sources={name: asdict(each) for name, each in outcomes.items()}, total=total)
+
+
+def _after_erase(*_: object) -> tuple[str, ...]:
+    from memoranda.transfer.git_history import AFTER_ERASE
+
+    return AFTER_ERASE
+
+
+@command("mirror", "DIR", keys=_MIRROR_KEYS, example="memory mirror ~/memory-mirror --git")
+@flag("--git", "Commit each change, by its author; once it was given, always.")
+@option("--after-erase", type=Names("what", _after_erase),
+        help="With commits that hold what was erased since: rewrite them, or keep them.")  # fmt: skip
+@flag("--watch", "Go on until stopped, and follow each change.")
+def mirror(call: Invocation, folder: str, *, git: bool, after_erase: Text, watch: bool) -> int:
+    """Keep the folder DIR like the memory: every file of it, byte for byte, others' private notes included.
+
+    A run copies what changed since the last one, also after a kill. What somebody changes in DIR is put back.
+    `memory import --from mirror DIR` brings it all into a home.
+    """
+    if after_erase is not None and after_erase not in _after_erase():
+        raise Usage(f'invalid value "{after_erase}" for --after-erase: use {" or ".join(_after_erase())}')
+    gc.enable()
+    with call.memory(watch=True) as memory:
+        from memoranda.transfer.whole_home import Mirror
+
+        copy, seen, looks = Mirror(memory, Path(folder)), "", 0
+        while True:
+            if seen != (now := memory.journal_stamp()) or looks >= _ANYWAY:
+                seen, looks = now, 0
+                with output.progress("Mirroring") as progress:
+                    done = copy.run(git=git, after_erase=after_erase, progress=progress)
+                unread = (f"{each} could not be read; its copy stays as it was" for each in done.left)
+                for each in (*unread, *done.notices):
+                    output.notice(f"warning: {each}")
+                if not watch or done.copied or done.removed or done.restored or done.commits:
+                    did = [f"{done.copied} copied", f"{done.removed} removed"]
+                    did += [f"{done.restored} put back"] if done.restored else []
+                    did += [f"{done.commits} commits"] if done.commits else []
+                    said = f"{folder}: {done.files} files ({', '.join(did)}), as of change #{done.change}"
+                    call.answer(said, **asdict(done))
+                    output.flush()
+            if not watch:
+                return 1 if done.left else 0
+            looks += 1
+            threading.Event().wait(_LOOKS)
+
+
+@command("move-home", "FROM", "TO", keys=_MOVE_KEYS, example="memory move-home ~/.memory /srv/memory --dry-run")
+@flag("--dry-run", "Only say what would be moved.")
+def move_home(call: Invocation, source: str, target: str, *, dry_run: bool) -> None:
+    """Copy the whole memory at FROM to TO, with its history, and prove that all of it is there. FROM stays.
+
+    Each is a folder, or one of them postgresql://…?space=NAME. TO must be empty, or hold a move from FROM that was cut
+    off: it goes on.
+    """
+    from memoranda.transfer.whole_home import move
+
+    if call.caller is not None:
+        raise InvalidInput("moving a home is the owner's; run this without an agent's name")
+    gc.enable()
+    with output.progress("Moving") as progress:
+        moved = move(source, target, dry_run=dry_run, progress=progress)
+    source, target = _shown(source), _shown(target)
+    what = f"{moved.files} files, {moved.changes} changes, {moved.texts} older texts"
+    lines = [f"{'Would move' if dry_run else 'Moved'} {what} from {source} to {target}"]
+    lines += [f"All notes read again at {target} are the same: {moved.checksum}"] if moved.checksum else []
+    lines += [f"{each}: its paths are now those of {target}" for each in moved.rewritten]
+    lines += [f"project {each} lies elsewhere and stays there" for each in moved.outside]
+    lines += [f"{each} is no file of a memory and stays" for each in moved.left]
+    lines += [] if dry_run else [f"Nothing at {source} was changed. Use the new home with --home or MEMORY_HOME."]
+    call.answer("\n".join(lines), **asdict(moved))
+
+
+def _shown(place: str) -> str:
+    """A folder, or the address of a database without a password."""
+    from urllib.parse import parse_qsl, urlencode, urlsplit
+
+    from memoranda.transfer.whole_home import DATABASE
+
+    if not place.startswith(DATABASE):
+        return place
+    parts = urlsplit(place)
+    query = urlencode([each for each in parse_qsl(parts.query) if "password" not in each[0]], safe="/")
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query=query).geturl()

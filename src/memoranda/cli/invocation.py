@@ -1,0 +1,189 @@
+"""One run of the command: its global options, the memory it opens, what it reads, and how it answers."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from memoranda.cli import output
+from memoranda.cli.output import Failure
+from memoranda.text.unicode import flat, one_line
+
+if TYPE_CHECKING:
+    from datetime import datetime, tzinfo
+
+    from memoranda.clock import Clock
+    from memoranda.config import Settings
+    from memoranda.engine import Memory
+
+COMPLETE_VARIABLE = "_MEMORY_COMPLETE"
+"""The environment variable with which a shell asks for completions."""
+_REPORT_UNREADABLE = ("status", "doctor")
+"""Commands whose own output counts the unreadable files."""
+
+
+class Invocation:
+    """The global options, set while the command line is parsed; `command` is the name of the command."""
+
+    command: str = "memory"
+    home: str | None = None
+    config: str | None = None
+    agent: str | None = None
+    json: bool = False
+    no_pager: bool = False
+    now: datetime | None = None
+    own_clock: Clock | None = None
+    """What `--now` says the time is."""
+    offset: tzinfo | None = None
+    """The offset of `--now`, if it has one: times are then read and shown in it (contract 001, 8)."""
+    starting: Callable[[], object]
+    """Called before the command runs, when its line is understood."""
+    checks_overview: bool = False
+    """Whether `memory.md` is checked in any case: a program that was killed may have left an old one behind."""
+
+    @property
+    def caller(self) -> str | None:
+        """The acting agent: `--agent`, else MEMORY_AGENT, else None for the owner. Raises InvalidInput."""
+        name = self.agent or os.environ.get("MEMORY_AGENT") or None
+        if name is not None:
+            from memoranda.engine.writing import is_agent
+            from memoranda.errors import InvalidInput
+
+            if not is_agent(name):
+                hint = "An agent's name is of a-z, 0-9, dots, dashes and underscores."
+                raise InvalidInput(f'invalid agent "{name}"', hint)
+        return name and name.lower()
+
+    @property
+    def options(self) -> list[str]:
+        """`--config` and `--agent` as they were given, for a command line that is run from elsewhere."""
+        config = ["--config", os.path.abspath(os.path.expanduser(self.config))] if self.config else []
+        return config + (["--agent", self.agent] if self.agent else [])
+
+    @cached_property
+    def settings(self) -> Settings:
+        """The settings of the home, read once. Raises ConfigError."""
+        from dataclasses import replace
+
+        from memoranda.config import load
+
+        settings = load(self.home, self.config)
+        if settings.url is not None:
+            from memoranda.engine.memory import load_settings
+
+            settings = load_settings(self.home, self.config)
+        return settings if self.offset is None else replace(settings, offset=self.offset)
+
+    @contextmanager
+    def memory(
+        self, projects: Mapping[str, os.PathLike[str]] | None = None, *, watch: bool = False
+    ) -> Iterator[Memory]:
+        """Open the memory of the home for this command; at its end unreadable files are mentioned once. `projects`:
+        additional ones for this command. `watch`: for commands of many calls, so that not every call looks at every
+        file."""
+        from memoranda import clock
+        from memoranda.engine.memory import open_memory
+
+        with open_memory(
+            agent=self.caller,
+            projects=projects,
+            config=self.settings,
+            face="cli",
+            watch=watch,
+            clock=self.own_clock or clock.now,
+        ) as memory:
+            try:
+                yield memory
+            finally:
+                if memory.notices:
+                    output.warnings(memory.notices)
+            if self.settings.url is not None:  # the answer may be from the copy of this machine
+                output.warnings(memory.warnings)
+            if memory.has_changed_memories or self.checks_overview:
+                from memoranda.engine.overview import Overview
+                from memoranda.errors import StorageError
+
+                try:
+                    if not Overview(memory).keep_up() and self.checks_overview:
+                        Overview(memory).refresh(create=False)
+                except StorageError as error:
+                    output.notice(f"warning: {error}")  # the command itself succeeded
+            if self.command not in _REPORT_UNREADABLE and (count := len(memory.unreadable)):
+                files = "file" if count == 1 else "files"
+                output.notice(f"warning: {count} unreadable {files}, run memory doctor")
+
+    def answer(self, text: str, /, **data: Any) -> None:
+        """Print the result: `text`, or with `--json` the document of the keys `data`."""
+        if self.json:
+            self.document(**data)
+        else:
+            output.text(text, paged=not self.no_pager)
+
+    def answer_each(self, texts: Sequence[str], rows: Sequence[dict[str, Any]], between: str = "\n") -> None:
+        """Print the results for several references; a lone one as if no more could be named."""
+        self.answer(between.join(texts), **(rows[0] if len(rows) == 1 else {"results": list(rows)}))
+
+    @property
+    def on_terminal(self) -> bool:
+        """Whether a person will read the answer."""
+        return not self.json and output.is_terminal()
+
+    def table(
+        self, head: Sequence[str], rows: Sequence[Sequence[str]], *last: str, form: str = "", rule: int = 0
+    ) -> None:
+        """Print rows for a person, and the lines `last` under them. Where no person reads, each row by the template
+        `form`, with a `rule` of dashes below the head, if any."""
+        if self.on_terminal:
+            lines = output.table(head, rows)
+        else:
+            lines = [output.table_row(form, *head), "-" * rule] if rule else []
+            lines += [output.table_row(form, *cells) for cells in rows]
+        lines += ["", *map(flat, last)] if last else []
+        output.text("\n".join(lines), painted=self.on_terminal, paged=not self.no_pager)
+
+    def document(self, **data: Any) -> None:
+        """Print the JSON document of this command."""
+        output.json_value({"schema": f"{self.command}/1"} | data)
+
+
+def preview(content: str, length: int) -> str:
+    """The first `length` characters on one line, `...` appended when cut."""
+    line = one_line(content)
+    return line if len(line) <= length else line[:length] + "..."
+
+
+def text_from(words: tuple[str, ...]) -> str:
+    """The words joined by blanks; a lone `-` reads all of stdin. Raises Failure if that is not UTF-8."""
+    if words != ("-",):
+        return " ".join(words)
+    try:
+        return sys.stdin.buffer.read().decode("utf-8") if sys.stdin else ""
+    except UnicodeDecodeError:
+        raise Failure("the text on stdin is not valid UTF-8", "not_text") from None
+
+
+@contextmanager
+def input_of(file: str | None) -> Iterator[BinaryIO]:
+    """The bytes of a file; without one, or for `-`, those of stdin. Raises Failure naming the file."""
+    if file is None or file == "-":
+        if sys.stdin is None:
+            raise Failure("cannot read the input: stdin is closed")
+        if file is None and sys.stdin.isatty():
+            output.notice("Reading what you type, up to Ctrl-D; --input names a file instead.")
+        yield sys.stdin.buffer
+        return
+    from memoranda.store.files import reason
+
+    try:
+        stream = Path(file).expanduser().open("rb")
+    except FileNotFoundError:
+        raise Failure(f"open input file: {file}: no such file", "not_found") from None
+    except OSError as error:
+        raise Failure(f"open input file: {file}: {reason(error)}", "storage") from None
+    with stream:
+        yield stream

@@ -1,0 +1,337 @@
+"""`upgrade`, `decay`, `archive`, `pin`, `unpin`, `consolidate`, `dream`, `remind`, `notify` (contract 001, 3, 5, 6 and
+8), `review` (18.2).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from memoranda.cli import output
+from memoranda.cli.invocation import Invocation, preview
+from memoranda.cli.memory_commands import category_option, content_from, memories_named, minute, new_memory_options
+from memoranda.cli.output import Failure
+from memoranda.cli.syntax import Number, Text, Usage, command, flag, option
+from memoranda.clock import stamp
+from memoranda.engine.overview import content_of, record, records
+from memoranda.errors import CannotUndo, MemorandaError, choices
+from memoranda.note.model import CATEGORIES, INBOX
+from memoranda.text.unicode import one_line
+
+if TYPE_CHECKING:
+    from memoranda.engine import Memory
+    from memoranda.engine.review import ReviewItem
+    from memoranda.jobs.job import Action, Outcome
+
+_ACTION_KEYS = ("job", "verb", "id", "reason", "path")
+"""The keys of an action; further ones of its verb follow."""
+_DREAM_KEYS = ("level", "processed", "actions", "report")
+_REMIND_KEYS = ("stored", "text", "phrase", "due_at", "due_local", "reading", "all_day", "repeat", "others", "memory")
+_LEVELS = "1 light: the inbox; 2 medium: also what is similar; 3 deep: also links and reminders."
+_ORGANIZED = tuple(each for each in CATEGORIES if each != INBOX)
+_dry_run_option = flag("--dry-run", "Only say what would be done.")
+
+
+def _lines(actions: Iterable[Action]) -> str:
+    """The text of a dry run."""
+    return "\n".join(each.line() for each in actions) or "Nothing to do."
+
+
+@command("upgrade", "ID...", keys=("memory", "changed"), now=True, example="memory upgrade 5a1f --category people")
+@category_option(f"One of {', '.join(_ORGANIZED)} [by its words].")
+@_dry_run_option
+def upgrade(call: Invocation, *refs: str, category: Text, dry_run: bool) -> None:
+    """Organize a memory: out of the inbox, into a category, for good.
+
+    Several are one change: all are organized, or none. Their documents are in the list `results`.
+    """
+    if category is not None and category not in _ORGANIZED:
+        raise Failure(f'invalid category "{category}"', hint=choices(category, _ORGANIZED))
+    with call.memory() as memory:
+        from memoranda.jobs.lifecycle import upgrade_named
+
+        infos, actions, back = upgrade_named(memory, refs, category, dry_run=dry_run)
+        texts = [f"Upgraded memory {info.id} to long-term" for info in infos]
+        if dry_run:
+            texts = [_lines(each for each in actions if each)]
+        rows = [record(memory, info, content_of(memory, info)) for info in infos]
+        changed = (action is not None or info.id in back for info, action in zip(infos, actions, strict=True))
+        call.answer_each(texts, [{"memory": row, "changed": has} for row, has in zip(rows, changed, strict=True)])
+
+
+@command("decay", keys={"actions": _ACTION_KEYS, "decayed": ()}, now=True, example="memory decay --dry-run")
+@_dry_run_option
+def decay(call: Invocation, *, dry_run: bool) -> None:
+    """Archive organized memories that are old and were neither read nor used. Reading one brings it back."""
+    call.checks_overview = not dry_run
+    with call.memory() as memory:
+        from memoranda.jobs import lifecycle
+
+        actions = lifecycle.decay(memory, dry_run=dry_run)
+        said = _lines(actions) if dry_run else f"Decayed {len(actions)} unused memories"
+        call.answer(said, actions=[each.document() for each in actions], decayed=len(actions))
+
+
+@command("archive", "ID...", keys=("memories",), now=True, example="memory archive 5a1f")
+@_dry_run_option
+def archive(call: Invocation, *refs: str, dry_run: bool) -> None:
+    """Put memories into the archive: out of lists, still found by ranked search.
+
+    Reading one, or `memory restore ID`, brings it back.
+    """
+    with call.memory() as memory:
+        from memoranda.jobs.lifecycle import archive_named
+
+        infos = archive_named(memory, refs, dry_run=dry_run)
+        said = f"{'Would archive' if dry_run else 'Archived'} {len(infos)} memories"
+        call.answer(said, memories=records(memory, infos))
+
+
+@command("pin", "ID...", keys=("memories",), example="memory pin 5a1f 77c2")
+def pin(call: Invocation, *refs: str) -> None:
+    """Keep memories: they neither expire nor decay nor merge away, and stand first in memory.md."""
+    _pin(call, refs, pinned=True)
+
+
+@command("unpin", "ID...", keys=("memories",), example="memory unpin 5a1f")
+def unpin(call: Invocation, *refs: str) -> None:
+    """Let upkeep treat pinned memories as others again."""
+    _pin(call, refs, pinned=False)
+
+
+def _pin(call: Invocation, refs: Sequence[str], *, pinned: bool) -> None:
+    with call.memory() as memory:
+        from memoranda.engine.upkeep import Upkeep
+
+        infos = Upkeep(memory).pin(memories_named(memory, refs), pinned=pinned)
+        said = f"{'Pinned' if pinned else 'Unpinned'} {len(infos)} memories"
+        call.answer(said, memories=records(memory, infos))
+
+
+@command("consolidate", keys=("jobs",), now=True, example="memory consolidate --dry-run")
+@_dry_run_option
+def consolidate(call: Invocation, *, dry_run: bool) -> int:
+    """Run the lifecycle jobs: expire, decay, upgrade, and merge duplicates."""
+    call.checks_overview = not dry_run
+    with call.memory() as memory:
+        from memoranda.jobs import lifecycle
+
+        outcomes = lifecycle.consolidate(memory, dry_run=dry_run)
+        if dry_run and not any(each.error for each in outcomes):
+            said = _lines(action for each in outcomes for action in each.actions)
+        else:
+            results = {each.job: "error" if each.error else f"{len(each.actions)} items processed" for each in outcomes}
+            said = "\n".join(f"{job:<15} {result}" for job, result in results.items())
+        documents = {each.job: [action.document() for action in each.actions] for each in outcomes}
+        jobs = {job: {"processed": len(actions), "actions": actions} for job, actions in documents.items()}
+        return _answer(call, said, outcomes, jobs=jobs)
+
+
+def _answer(call: Invocation, said: str, outcomes: Sequence[Outcome], **data: Any) -> int:
+    """Answer with what was done and report what went wrong. Returns the exit status."""
+    failed = [each for each in outcomes if each.error is not None]
+    messages = [f"{each.job}: {each.failure}" for each in failed]
+    if failed:
+        code = next((each.error.code for each in failed if isinstance(each.error, MemorandaError)), "internal")
+        data = {"error": {"code": code, "message": "; ".join(messages)}} | data
+    call.answer(said, **data)
+    for message in messages:
+        output.failure(message)
+    return 1 if failed else 0
+
+
+@command("dream", keys={"level": (), "processed": (), "actions": _ACTION_KEYS, "report": ()}, now=True,
+         example="memory dream --level 2 --dry-run")  # fmt: skip
+@option("--level", type=Number(-(1 << 30)), default=1, help=_LEVELS)
+@_dry_run_option
+@flag("--report", "Show the report of the last dream again.")
+def dream(call: Invocation, *, level: int, dry_run: bool, report: bool) -> int:
+    """Put memories in order: classify, merge, link, make reminders."""
+    from memoranda.jobs import dream
+
+    dream.check(level)
+    call.checks_overview = not (dry_run or report)
+    with call.memory() as memory:
+        if report:
+            found = dream.load_report(memory.home)
+            nothing = dict.fromkeys(_DREAM_KEYS) | {"processed": 0, "actions": []}
+            row = dream.report_seen_by(memory, found) if found else nothing
+            lines = _dream_lines(memory, row, with_report=True) if found else "No dream yet."
+            return _answer(call, lines, (), **{key: row[key] for key in _DREAM_KEYS})
+        with output.progress("Dreaming") as progress:
+            endpoint = dream.endpoint_of(memory.settings)
+            done = dream.run(memory, level, dry_run=dry_run, endpoint=endpoint, progress=progress)
+        is_deep = level == dream.LEVELS[-1]
+        said = _lines(done.actions) if dry_run else _dream_lines(memory, done.report, with_report=is_deep)
+        return _answer(call, said, done.outcomes, **{key: done.report[key] for key in _DREAM_KEYS})
+
+
+def _dream_lines(memory: Memory, found: dict[str, Any], *, with_report: bool) -> str:
+    from memoranda.jobs.dream import report_lines
+
+    head = f"Dream (level {found['level']}) processed {found['processed']} items"
+    return "\n".join([head, *(report_lines(found["report"], memory.settings.reading_zone) if with_report else ())])
+
+
+@command("remind", "[TEXT...]", keys=_REMIND_KEYS, now=True, example="memory remind call Bob tomorrow at 3pm")
+@option("--at", "when", metavar="WHEN", help="The time, if TEXT does not say it.")
+@new_memory_options
+@flag("--dry-run", "Only say what time is read.")
+@flag("--list", "List the reminders still to come.", "shows")
+@flag("--all", "With --list: also those that fired.", "every")
+@option("--done", metavar="ID", help="Acknowledge a reminder.")
+def remind(
+    call: Invocation, *words: str, when: Text, dry_run: bool, shows: bool, every: bool, done: Text, **new: Any
+) -> None:
+    """Set a reminder at the time TEXT names, in English or Chinese."""
+    if shows and done is not None:
+        raise Usage("--list and --done do not go together")
+    if every and not shows:
+        raise Usage("--all needs --list")
+    if shows or done is not None:
+        if words:
+            raise Usage(f"accepts 0 arg(s), received {len(words)}")
+        if done is None:
+            return _list_reminders(call, every=every)
+        with call.memory() as memory:
+            from memoranda.jobs import reminders
+
+            info = memory.memory_id(done) if dry_run else reminders.acknowledge(memory, done)
+            row = record(memory, info, content_of(memory, info))
+            said = f"{'Would be done' if dry_run else 'Done'}: {info.id[:8]}"
+            return call.answer(said, id=info.id, memory=row)
+    if not words:
+        raise Usage("requires at least 1 arg(s), only received 0")
+    text = content_from(words, scope=new["scope"])
+    with call.memory() as memory:
+        from memoranda.jobs import reminders
+
+        memory.check_scope(new["scope"])
+        found = reminders.read_time(memory, text if when is None else when)
+        local = found.due.astimezone(memory.settings.reading_zone)
+        reading = f"{local:%a} {local.day} {local:%b} {local.year} {local:%H:%M} ({one_line(found.phrase)})"
+        reading += f" repeat {found.repeat}" if found.repeat else ""
+        row = {
+            "stored": not dry_run, "text": text, "phrase": found.phrase, "due_at": stamp(found.due),
+            "due_local": local.isoformat(), "reading": reading, "all_day": found.all_day, "repeat": found.repeat,
+            "others": list(found.others),
+        }  # fmt: skip
+        if dry_run:
+            return call.answer(f"Would remind: {reading}", **row)
+        note = reminders.store(memory, text, found, **new)
+        call.answer(f"Reminder set: {note.id}\n  {reading}", **row, memory=record(memory, note, note.content))
+
+
+def _list_reminders(call: Invocation, *, every: bool) -> None:
+    with call.memory() as memory:
+        from memoranda.jobs import reminders
+        from memoranda.jobs.text_reminders import outdated
+        from memoranda.note.reminder import CAVEATS
+
+        found = reminders.listed(memory, fired=every)
+        if call.json:
+            return call.document(reminders=records(memory, (info for info, _ in found)))
+        rows, changed = [], outdated(memory, [info for info, each in found if each.is_waiting])
+        for info, each in found:
+            when = "unreadable date" if each.unreadable else "no date"
+            if each.due is not None:
+                when = minute(each.due, memory.settings.reading_zone)
+            caveat = CAVEATS["gone" if changed[info.id] is None else "changed"] if info.id in changed else each.caveat
+            text = caveat + content_of(memory, info)
+            rows.append((info.id[:8], when, text if call.on_terminal else preview(text, 60)))
+        if not rows:
+            return call.answer("No reminders.")
+        call.table(("ID", "When", "Reminder"), rows, form="{:<8} {:<16} {}")
+
+
+@command("notify", keys=("notified", "pending"), now=True, example="memory notify --dry-run")
+@flag("--dry-run", "Only say what would fire.")
+def notify(call: Invocation, *, dry_run: bool) -> None:
+    """Fire the reminders that are due: list them in pending.md and show them on the desktop."""
+    call.checks_overview = not dry_run
+    with call.memory() as memory:
+        from memoranda.jobs import reminders
+
+        done = reminders.notify(memory, dry_run=dry_run)
+        said = _lines(done.actions) if dry_run else f"Notified {len(done.notified)} reminders"
+        call.answer(said, notified=records(memory, done.notified), pending=done.pending)
+        if done.failure:
+            output.notice(done.failure)
+
+
+_ITEM_KEYS = ("key", "kind", "text", "refs", "lines", "choices")
+_KEYS = "s later, u undo the last answer, q quit"
+
+
+@command("review", keys={"items": _ITEM_KEYS, "more": ()}, example="memory review --limit 5")
+@option("--limit", type=Number(), default=10, help="How many at most; 0 = all.")
+@option("--kind", metavar="KIND", help="Only questions of this kind, e.g. category or archive, each by itself.")
+def review(call: Invocation, *, limit: int, kind: Text) -> None:
+    """Answer what upkeep is unsure of: reminder? merge? category? archive?
+
+    On a terminal one question at a time, each answered by a key; elsewhere the list of them. What nobody answers stays
+    as it is.
+    """
+    with call.memory() as memory:
+        items = memory.review(limit=limit + 1 if limit else 0, kind=kind)
+        shown, more = (items[:limit], len(items) > limit) if limit else (items, False)
+        if not call.json and sys.stdin.isatty() and sys.stdout.isatty():
+            return _ask(memory, shown, more=more)
+        rows = [
+            {"key": each.key, "kind": each.kind, "text": each.text, "refs": list(each.refs),
+             "lines": list(each.lines),
+             "choices": [{"letter": letter, "label": label} for letter, label in each.choices]}
+            for each in shown
+        ]  # fmt: skip
+        lines = []
+        for each in shown:
+            refs = [] if len(each.lines) > 1 else [ref[:8] for ref in each.refs]
+            lines += [" ".join([f"{each.kind:<9}", *refs, each.text]), *_listed(each)]
+        last = [f"More: memory review --limit {2 * limit}"] if more else []
+        call.answer("\n".join([*lines, *last]) or "Nothing to review.", items=rows, more=more)
+
+
+def _listed(item: ReviewItem) -> list[str]:
+    """What a question about several is about."""
+    pairs = zip(item.refs, item.lines, strict=True) if len(item.lines) > 1 else ()
+    return [f"  {ref[:8]} {line}" for ref, line in pairs]
+
+
+def _ask(memory: Memory, items: list[ReviewItem], *, more: bool) -> None:
+    """Ask one question after another until there are no more or `q` is pressed."""
+    import click
+
+    answered: list[tuple[int, int]] = []  # the position of a question, and the change its answer made
+    at = 0
+    while at < len(items):
+        item = items[at]
+        lines = [f"\n{at + 1} of {len(items)}{'+' if more else ''}  {item.text}", *_listed(item)]
+        lines += [f"  {letter}  {label}" for letter, label in item.choices]
+        output.text("\n".join([*lines, f"  ({_KEYS})"]))
+        key = click.getchar()
+        if key in "q\x03\x04\x1b":
+            break
+        if key == "u" and not answered:
+            output.text("Nothing answered yet.")
+        elif key == "u":
+            try:
+                memory.undo(answered[-1][1])
+                at, _ = answered.pop()
+                output.text("Taken back.")
+            except CannotUndo as error:
+                output.failure(output.error_sentence(error))
+        elif key == "s":
+            at += 1
+        elif key in dict(item.choices):
+            try:
+                memory.decide(item, key)
+                answered.append((at, memory.changed))
+                output.text(f"-> {dict(item.choices)[key]}")
+            except MemorandaError as error:  # changed meanwhile: the next question is as good
+                output.failure(output.error_sentence(error))
+            at += 1
+        else:
+            output.text("Press one of the keys shown.")
+    remedy = " memory undo takes the last answer back." if answered else ""
+    output.text(f"Answered {len(answered)} of {len(items)} questions.{remedy}")

@@ -1,0 +1,408 @@
+"""`write`, `supersede`, `read`, `delete`, `tag`, `link`, `unlink`, `resolve-links` (contract 001, 3 and 4), and `edit`.
+
+Also how a memory is shown as text: block, row, preview.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from datetime import datetime, tzinfo
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from memoranda.cli import output
+from memoranda.cli.invocation import Invocation, text_from
+from memoranda.cli.output import Failure, error_sentence
+from memoranda.cli.syntax import Names, Text, command, flag, option
+from memoranda.clock import parse_stamp, stamp
+from memoranda.engine.overview import home_path, read_record, record
+from memoranda.errors import Ambiguous, Conflict, Locked, MemorandaError, NotFound, TimeframeError
+from memoranda.note.model import CATEGORIES, CATEGORY_PROJECT, GLOBAL, INBOX, MEMORY_PROJECTS, Draft
+from memoranda.query import check_memory, split_list
+
+if TYPE_CHECKING:
+    from memoranda.engine import Memory
+    from memoranda.index.rows import NoteInfo
+    from memoranda.note.model import Note
+
+_REFERENCE = re.compile(r"(?=.*[0-9/])(?:memory://\S+|[0-9a-fA-F][0-9a-fA-F-]{3,35}|[^\s:]+/[^\s:]+)").fullmatch
+"""What can only be meant as the id or the address of a note, not as a text."""
+_PLACE = ("id", "project", "path")
+_EDITORS = ("sensible-editor", "editor", "nano", "vi")
+_BLOCK = """\
+ID:     {id}
+Phase:   {phase}
+Category: {category}
+Scope:  {scope}
+Source: {source}
+Tags:   [{tags}]
+Links:  [{links}]
+Access: {access_count}
+Created: {created_at}
+Updated: {updated_at}"""
+_NOTE_KEYS = ("id", "title", "type", "project", "path", "permalink", "checksum")
+_NOTE = """\
+ID:      {id}
+Title:   {title}
+Type:    {type}
+Path:    {place}
+Link:    {permalink}
+Tags:    [{tags}]
+Created: {created_at}
+Updated: {updated_at}
+
+{content}"""
+
+
+_CATEGORIES = f"One of {', '.join(CATEGORIES)}."
+
+
+def category_option(help: str = _CATEGORIES) -> Callable[..., Any]:
+    """The option `--category` with its help text."""
+    return option("--category", type=Names("category", lambda _: CATEGORIES), help=help)
+
+
+def tags_option(help: str) -> Callable[..., Any]:
+    return option("--tags", type=Names("A,B", "tag"), callback=lambda _, __, value: split_list(value), help=help)
+
+
+scope_option = option("--scope", type=Names("text", "scope"), help="global or agent:NAME.")
+as_of_option = option("--as-of", metavar="DATE", help="What was valid then, e.g. 2025-03-01, 2025-03, yesterday.")
+
+
+def new_memory_options(function: Any) -> Any:
+    """The options `--tags`, `--scope` and `--source` of a memory to be written."""
+    source = option("--source", default="manual", help="Where it comes from.")
+    scope = option("--scope", type=Names("text", "scope"), default=GLOBAL, help="global or agent:NAME.")
+    return tags_option("Tags, separated by commas.")(scope(source(function)))
+
+
+def content_from(words: tuple[str, ...], **checked: Text) -> str:
+    """The content of a new memory: `words` or stdin. Raises Failure if it is blank, InvalidInput for `checked`."""
+    check_memory(**checked)
+    text = text_from(words)
+    if not text.strip():
+        raise Failure("content must not be empty")
+    return text
+
+
+@command("write", "CONTENT...", keys=("memory",), now=True, example="memory write The staging server is called heron")
+@category_option()
+@new_memory_options
+@option("--valid-from", metavar="DATE", help="Since when it is so [its date, else when it is written].")
+@option("--valid-until", metavar="DATE", help="From when on it is not so any more.")
+def write(call: Invocation, *words: str, category: Text, **new: Any) -> None:
+    """Store a memory: in the inbox, or organized when a category is given.
+
+    CONTENT is joined by blanks; `-` reads it from stdin.
+    """
+    text = content_from(words, category=category, scope=new["scope"])
+    with call.memory() as memory:
+        note = memory.write(Draft(text, CATEGORY_PROJECT, category=category, **new))
+        kind = "inbox" if note.phase == INBOX else f"{note.category}/organized"
+        said = f"Created {kind} memory: {note.id}"
+        if note.expires is not None and output.is_terminal():
+            day = _local(note.expires, memory.settings.zone, "%Y-%m-%d")
+            often = memory.settings.upgrade_access_threshold
+            by_hand = f"memory consolidate archives it after {day} unless it is sorted or pinned; memory serve never."
+            noted = f"Archived after {day} unless it is read {often} times, sorted or pinned before."
+            is_by_hand = memory.agent is None and note.source == "manual"  # contract 001, 18.4
+            said += f"\n{by_hand if is_by_hand else noted}"
+        call.answer(said, memory=record(memory, note, note.content))
+
+
+@command("supersede", "OLD", "NEW...", keys={"old": _PLACE, "new": _PLACE}, now=True,
+         example="memory supersede 5a1f The staging server is called egret")  # fmt: skip
+@option("--valid-from", metavar="DATE", help="Since when NEW is so [its own date, else now].")
+def supersede(call: Invocation, ref: str, *words: str, valid_from: Text) -> None:
+    """Say that NEW holds now in place of OLD, which stays readable.
+
+    NEW is a memory's id, an address with a slash, or a new text, which takes category, scope and tags of OLD; `-`
+    reads the text from stdin.
+    """
+    with call.memory() as memory:
+        old = any_note(memory, ref)
+        new: NoteInfo | Draft
+        if len(words) == 1 and _REFERENCE(words[0]):
+            new = any_note(memory, words[0])
+        else:
+            place: dict[str, Any] = {"project": old.project, "folder": old.path.rpartition("/")[0], "type": old.type}
+            if old.project in MEMORY_PROJECTS:  # what an archived memory said is so again, otherwise
+                place = {"project": CATEGORY_PROJECT, "category": old.category}
+            new = Draft(content_from(words), scope=old.scope, tags=old.tags, **place)
+        before, after = memory.supersede(old, new, valid_from=valid_from)
+        said = f"{after.id} supersedes {before.id[:8]}, valid until {before.header['valid_until']}"
+        ends = [{key: getattr(note, key) for key in _PLACE} for note in (before, after)]
+        call.answer(said, old=ends[0], new=ends[1])
+
+
+@command("read", "ID...", keys=("memory", "provenance"), example="memory read 5a1f notes/Plan.md")
+@as_of_option
+def read(call: Invocation, *refs: str, as_of: Text) -> None:
+    """Show a memory. Counts as one access.
+
+    ID may also be what names a note of any project: a path as `log` shows it, a permalink, a title, an address. Such
+    a note stands in the document under the key `note`. Several stand one below the other; their documents are in the
+    list `results`.
+    """
+    with call.memory() as memory:
+        infos = [any_note(memory, ref) for ref in refs]
+        if (moment := as_of_moment(memory, as_of)) is not None:
+            infos = [memory.version_at(each, moment) for each in infos]
+        texts, rows, zone = [], [], memory.settings.zone
+        for info in infos:
+            if info.project not in MEMORY_PROJECTS:
+                note = memory.read(info)
+                row = {key: getattr(note, key) for key in _NOTE_KEYS} | {"tags": list(note.tags)}
+                times = {"created_at": note.created, "updated_at": note.changed}
+                row |= {"content": note.content, **{key: stamp(time) for key, time in times.items()}}
+                rows.append({"note": row, "provenance": note.provenance.row()})
+                shown = row | {key: _local(time, zone) for key, time in times.items()}
+                texts.append(_NOTE.format_map(shown | {"place": place_of(note), "tags": " ".join(note.tags)}))
+                continue
+            row = read_record(memory, info)
+            rows.append({"memory": row, "provenance": info.provenance.row()})
+            if call.json:
+                continue
+            shown = row | {key: " ".join(row[key]) for key in ("tags", "links")} | {"source": row["source"] or ""}
+            shown |= {key: _local(row[key], zone) for key in ("created_at", "updated_at")}
+            lines = [_BLOCK.format_map(shown)]
+            if row.get("suspicious"):
+                lines.append(f"Suspicious: {' '.join(row['suspicious'])}")
+            if row["expires_at"]:
+                lines.append(f"Expires: {_local(row['expires_at'], zone)}")
+            if due := row.get("due_at"):
+                with suppress(ValueError, OverflowError):  # else it is shown as the note has it
+                    due = minute(due, zone)
+                lines.append(f"Due:     {due}" + (f" repeat {row['repeat']}" if row.get("repeat") else ""))
+            if validity := row.get("validity"):
+                lines.append(f"Valid:   {validity}")
+            texts.append("\n".join([*lines, "", row["content"]]))
+        call.answer_each(texts, rows, "\n\n")
+
+
+def any_note(memory: Memory, ref: str) -> NoteInfo:
+    """The note `ref` names: a memory by its id, else one of any project, by all that `log`, `search` and tools print.
+    Raises NotFound, Ambiguous."""
+    try:
+        return memory.memory_id(ref)
+    except NotFound as missing:
+        names = {each.name.lower(): each.name for each in memory.projects}
+        for sign in ("/", ": "):
+            project, found, rest = ref.partition(sign)
+            if found and (name := names.get(project.lower())):
+                with suppress(MemorandaError):
+                    return memory.find_ref((name, rest)) if sign == "/" else memory.find(rest, name)
+        try:
+            return memory.find(ref)
+        except Ambiguous:
+            raise
+        except MemorandaError as error:
+            near = error.suggestions if isinstance(error, NotFound) else ()
+            raise NotFound(ref, missing.project, near) from None
+
+
+def place_of(info: Note | NoteInfo) -> str:
+    """`project/path`, as `log` shows it."""
+    return f"{info.project}/{info.path}"
+
+
+def as_of_moment(memory: Memory, text: Text) -> datetime | None:
+    """The time `--as-of` asks about, if it is given. Raises Failure."""
+    hint = "Use e.g. 2025-03-01, 2025-03 or yesterday."
+    return None if text is None else moment_of(memory.as_of, text, "--as-of date", hint)
+
+
+def moment_of(read: Callable[[str], datetime], text: str, name: str, hint: str) -> datetime:
+    """The time that the value `text` of an option means. Raises Failure naming the option."""
+    try:
+        return read(text)
+    except TimeframeError:
+        raise Failure(f'invalid {name}: "{text}"', TimeframeError.code, hint) from None
+
+
+def _local(value: datetime | str, zone: tzinfo | None, form: str = "%Y-%m-%d %H:%M:%S") -> str:
+    """A time in the clock time of `zone`; None = the system's."""
+    moment = parse_stamp(value) if isinstance(value, str) else value
+    return moment.astimezone(zone).strftime(form)
+
+
+def minute(value: datetime | str, zone: tzinfo | None) -> str:
+    """A time as `YYYY-MM-DD HH:MM` in the clock time of `zone`; None = the system's."""
+    return _local(value, zone, "%Y-%m-%d %H:%M")
+
+
+@command("delete", "ID...", keys=("id", "path"), example="memory delete 5a1f 77c2")
+@flag("--dry-run", "Only say what would be deleted.")
+def delete(call: Invocation, *refs: str, dry_run: bool) -> None:
+    """Delete a memory. `memory undo` brings it back.
+
+    Several are one change: all are deleted, or none. Their documents are in the list `results`.
+    """
+    with call.memory() as memory:
+        infos = memories_named(memory, refs)
+        if not dry_run:
+            memory.delete(*infos)
+        verb = "Would delete" if dry_run else "Deleted"
+        rows = [{"id": info.id, "path": home_path(info)} for info in infos]
+        call.answer_each([f"{verb} memory: {info.id}" for info in infos], rows)
+
+
+def memories_named(memory: Memory, refs: Iterable[str]) -> list[NoteInfo]:
+    """The memories with these ids, each once. Raises NotFound, Ambiguous."""
+    return list({info.id: info for info in map(memory.memory_id, refs)}.values())
+
+
+@command("tag", "ID...", keys=("id", "tags"), example="memory tag 5a1f --add infra,naming")
+@option("--add", type=Names("A,B", "tag"), help="Tags to add.")
+@option("--remove", type=Names("A,B", "tag"), help="Tags to remove.")
+def tag(call: Invocation, *refs: str, add: str | None, remove: str | None) -> None:
+    """Add tags to a memory or take them away.
+
+    Several are one change: all are tagged, or none. Their documents are in the list `results`.
+    """
+    with call.memory() as memory:
+        try:
+            infos = memories_named(memory, refs)
+        except NotFound as error:
+            if add or remove or len(refs) == 1 or error.identifier == refs[0]:
+                raise
+            tags = ",".join(refs[1:])
+            raise Failure(output.error_sentence(error), error.code, guesses=[f"--add {tags}"]) from None
+        notes = memory.tag_many(infos, split_list(add), split_list(remove))
+        texts = [f"Tags of {note.id[:8]}: [{' '.join(note.tags)}]" for note in notes]
+        call.answer_each(texts, [{"id": note.id, "tags": list(note.tags)} for note in notes])
+
+
+@command("link", "A", "B", keys=("source", "target", "changed"), example="memory link 5a1f 77c2")
+def link(call: Invocation, a: str, b: str) -> None:
+    """Link two memories, both ways."""
+    _change_links(call, "Linked", a, b)
+
+
+@command("unlink", "A", "B", keys=("source", "target", "changed"), example="memory unlink 5a1f 77c2")
+def unlink(call: Invocation, a: str, b: str) -> None:
+    """Remove the links between two memories, both ways."""
+    _change_links(call, "Unlinked", a, b)
+
+
+def _change_links(call: Invocation, done: str, *refs: str) -> None:
+    """Link or unlink. Raises Failure naming the end that is missing, or when they are one memory."""
+    ends = []
+    with call.memory() as memory:
+        for name, ref in zip(("source", "target"), refs, strict=True):
+            try:
+                ends.append(memory.memory_id(ref))
+            except NotFound as error:
+                raise Failure(f"{name} not found: {error_sentence(error)}", error.code) from None
+        source, target = ends
+        if source.id == target.id:
+            raise Failure("cannot link a memory to itself")
+        changed = (memory.link if done == "Linked" else memory.unlink)(source, target)
+        said = f"{done} {source.id[:8]} <-> {target.id[:8]}"
+        call.answer(said, source=source.id, target=target.id, changed=changed)
+
+
+@command("resolve-links", keys={"resolved": (), "links_added": (), "unresolved": ("id", "target")},
+         example="memory resolve-links --dry-run")  # fmt: skip
+@flag("--dry-run", "Only say what would be linked.")
+def resolve_links(call: Invocation, *, dry_run: bool) -> None:
+    """Turn [[wikilinks]] in the text of memories into links."""
+    with call.memory() as memory:
+        done = memory.resolve_links(dry_run)
+        said = f"Resolved backlinks for {done.resolved} memories"
+        if dry_run:
+            said = "\n".join(f"would link {each.source[:8]} {each.reason}" for each in done.actions)
+        unresolved = [{"id": source, "target": target} for source, target in done.unresolved]
+        call.answer(said or "Nothing to link.", resolved=done.resolved, links_added=done.added, unresolved=unresolved)
+
+
+@command("edit", "REF", keys=("id", "path", "changed"), example="memory edit 5a1f")
+def edit(call: Invocation, ref: str) -> None:
+    """Edit a note of any project in your editor.
+
+    The editor is VISUAL, else EDITOR, e.g. "code --wait". REF is an id, a path as `log` shows it, a permalink or a
+    title. A text you left as it was is not written. When another program changed the note meanwhile, nothing is
+    written and your text is kept in a file.
+    """
+    import shutil
+    import subprocess
+
+    command = _editor()
+    with call.memory() as memory:
+        info = any_note(memory, ref)
+        if info.locked:
+            raise Locked(info.permalink)
+        note = memory.read(info, count=False)
+        file = _draft(memory, note)
+    before = file.read_bytes()
+    try:
+        try:  # its output never mixes with the JSON document
+            ended = subprocess.run([*command, str(file)], check=False, stdout=2 if call.json else None).returncode
+        except OSError as error:
+            raise Failure(f"cannot run {command[0]}: {error.strerror}; set EDITOR to another editor") from None
+        after = file.read_bytes() if file.exists() else before
+        if ended:
+            done = "nothing was changed" if after == before else "nothing was written"
+            raise Failure(f"{command[0]} ended with status {ended}; {done}")
+        if after == before:
+            shutil.rmtree(file.parent, ignore_errors=True)
+            return call.answer("Nothing changed.", id=note.id, path=place_of(note), changed=False)
+        try:
+            text = after.decode()
+        except UnicodeDecodeError:
+            raise Failure("the text is not valid UTF-8; nothing was written", "not_text") from None
+        if not text.strip():
+            raise Failure("the text is empty; nothing was written. To remove the note: memory delete")
+        from memoranda.note.edit import Rewrite
+
+        del call.settings  # they may have changed meanwhile
+        with call.memory() as memory:
+            written = memory.edit((note.project, note.path), Rewrite(text), checksum=note.checksum).note
+    except MemorandaError as error:
+        if not file.exists() or file.read_bytes() == before:
+            shutil.rmtree(file.parent, ignore_errors=True)
+            raise
+        said = str(error).rstrip(".")
+        if isinstance(error, (Conflict, NotFound)):
+            what = "changed" if isinstance(error, Conflict) else "was moved or deleted"
+            said = f"{place_of(note)} {what} while you edited it; nothing was written"
+        raise Failure(f"{said}. Your text is in {file}", error.code) from None
+    shutil.rmtree(file.parent, ignore_errors=True)
+    call.answer(f"Edited {place_of(written)}", id=written.id, path=place_of(written), changed=True)
+
+
+def _editor() -> list[str]:
+    """The command of the person's editor. Raises Failure when there is none."""
+    import shlex
+    import shutil
+
+    chosen = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+    try:
+        command = shlex.split(chosen or next(filter(shutil.which, _EDITORS), ""))
+    except ValueError as error:
+        raise Failure(f"the editor {chosen} cannot be run: {error}") from None
+    if not command:
+        raise Failure("no editor found: set EDITOR, e.g. to nano")
+    return command
+
+
+def _draft(memory: Memory, note: Note) -> Path:
+    """A file with the note's text for the editor, in the home, so that it outlives a crash of the machine."""
+    import tempfile
+
+    from memoranda.store.layout import Layout
+
+    folder = Layout(memory.home).edits
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        inner = tempfile.mkdtemp(prefix="", dir=folder)
+        file = Path(inner, Path(note.path).name)
+        file.write_bytes(note.text.encode("utf-8", "surrogatepass"))
+        file.chmod(0o600)
+    except OSError as error:
+        raise Failure(f"cannot write a file for the editor: {error.strerror}", "storage") from None
+    return file

@@ -1,0 +1,152 @@
+"""`memory mcp --as PRESET`: which tools and projects stand in for another memory server.
+
+Sources: contract 000a (anthropic), contract 000b, 10 (basic-memory), contract 002, 8 (server-memory, thoughtbox),
+contract 003, 1 (memory-bank), contract 004, 1 and 7 (agent-memory).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, closing, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memoranda.cli.output import Failure
+from memoranda.errors import ConfigError
+from memoranda.note.model import BUILT_IN_PROJECTS
+
+if TYPE_CHECKING:
+    from memoranda.faces.kv import JsonFolder
+    from memoranda.faces.notes.drop_in_replies import Vault
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """The toolsets to serve; projects (name -> folder) and a default project for this server only; its name. `like`:
+    the server whose tool names and replies are used. `json_folder`: the folder of the key-value entries, None for the
+    notes of project `kv`. `vault`: what a Basic Memory configuration says."""
+
+    tools: tuple[str, ...]
+    projects: Mapping[str, str] = field(default_factory=dict)
+    default_project: str | None = None
+    name: str = "memoranda"
+    like: str | None = None
+    json_folder: str | None = None
+    vault: Vault | None = None
+
+
+def preset(name: str, environ: Mapping[str, str] = os.environ) -> Preset:
+    """The preset of that name. Raises Failure naming the known ones, ConfigError for a bad file. Banks are those of
+    MEMORY_BANK_ROOT, entries the files of AGENT_MEMORY_PATH; else those of an installed server of that name, used in
+    place; else our own."""
+    if name == "basic-memory":
+        return _basic_memory(environ)
+    if name == "memory-bank":
+        known = os.path.expanduser("~/.claude-desktop/memory")
+        root = environ.get("MEMORY_BANK_ROOT") or (known if os.path.isdir(known) else None)
+        return Preset(("bank",), {"banks": root} if root else {})
+    if name == "agent-memory":
+        known = os.path.expanduser("~/.agent-memory")
+        folder = json_folder(environ) or (known if os.path.lexists(known) else None)
+        return Preset(("kv",), name="agent-memory", json_folder=folder)
+    if name not in PRESETS:
+        raise Failure(f'unknown preset "{name}"; presets: {", ".join(PRESETS)}')
+    return Preset(("memory",)) if name == "anthropic" else Preset(("graph",), like=name)
+
+
+_OPTIONS = ("kebab_filenames", "write_note_overwrite_default", "update_permalinks_on_move",
+            "permalinks_include_project", "enable_posix_tools")  # fmt: skip
+
+
+def _basic_memory(environ: Mapping[str, str]) -> Preset:
+    """The projects of an installed Basic Memory, its options and environment; its configuration is read, never
+    written. Without one the vault it would use by itself, if that is there. Raises ConfigError."""
+    from memoranda.faces.notes.drop_in_replies import Vault
+
+    base = environ.get("XDG_CONFIG_HOME")
+    folder = environ.get("BASIC_MEMORY_CONFIG_DIR") or (f"{base}/basic-memory" if base else "~/.basic-memory")
+    file = Path(os.path.expanduser(folder)) / "config.json"
+    try:
+        settings = json.loads(file.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError:
+        root = os.path.expanduser(environ.get("BASIC_MEMORY_HOME") or "~/basic-memory")
+        settings = {"projects": {"main": root} if os.path.isdir(root) else {}, "default_project": "main"}
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"load config: {file}: {getattr(error, 'strerror', error)}") from None
+    if not isinstance(settings, dict) or not isinstance(settings.get("projects"), dict):
+        raise ConfigError(f"load config: {file}: it names no projects")
+    default, only = settings.get("default_project"), environ.get("BASIC_MEMORY_MCP_PROJECT") or None
+    names, places, cloud = dict[str, str](), dict[str, str](), set[str]()
+    for name, entry in settings["projects"].items():
+        # A project is a path, or since Basic Memory 0.18 an object that has one.
+        entry = entry if isinstance(entry, dict) else {"path": entry}
+        path = entry.get("path")
+        if entry.get("mode") == "cloud" or not isinstance(path, str) or not path.startswith(("/", "~")):
+            cloud.add(name)  # not on this disk, or nobody knows where
+            continue
+        # `notes` takes the place of our own, which other faces do not need; the other built-in projects have notes of
+        # another form, so a vault of such a name gets a suffix that no reply shows
+        taken = {*BUILT_IN_PROJECTS, *map(str.lower, names.values())} - {"notes"}
+        shown = "notes" if name.lower() == "notes" else name
+        names[name] = f"{name} basic-memory" if shown.lower() in taken else shown
+        places[names[name]] = path
+    options = {key: settings[key] for key in _OPTIONS if isinstance(settings.get(key), bool)}
+    for key in _OPTIONS:
+        if (text := environ.get(f"BASIC_MEMORY_{key.upper()}", "").lower()) in ("true", "1", "false", "0"):
+            options[key] = text in ("true", "1")
+    vault = Vault(names, only, frozenset(cloud), **options)
+    start = only if only in names else default if default in names else next(iter(names), None)
+    return Preset(("notes",), places, names.get(start) if isinstance(start, str) else None, vault=vault)
+
+
+def json_folder(environ: Mapping[str, str] = os.environ) -> str | None:
+    """The folder of JSON files for key-value entries whatever tools are served (contract 004, 7); None: notes."""
+    return environ.get("AGENT_MEMORY_PATH") or None
+
+
+def json_entries(folder: str | None) -> AbstractContextManager[JsonFolder | None]:
+    """The folder of JSON files with the key-value entries, if there is one; closed at the end."""
+    if folder is None:
+        return nullcontext()
+    from memoranda.faces.kv import JsonFolder
+
+    return closing(JsonFolder(folder))
+
+
+_NOT_IN_NAMES = re.compile(r"[^\w .\-]+")
+_NAME_LENGTH = 40
+_GRAPH_VARIABLES = ("THOUGHTBOX_MEMORY_PATH", "MEMORY_FILE_PATH")
+_THOUGHTBOX_FILE = ".thoughtbox/memory.jsonl"
+
+
+def graph_file(configured: str | None, option: str | None = None, like: str | None = None) -> Path | None:
+    """The graph file to serve (contract 002, 8); None: the notes of project `graph`. The first of the option, the two
+    variables, the configuration; then thoughtbox's file in the working folder, which must exist unless that server is
+    stood in for."""
+    names = reversed(_GRAPH_VARIABLES) if like == "server-memory" else _GRAPH_VARIABLES
+    for place in (option, *map(os.environ.get, names), configured):
+        if place:
+            return Path(os.path.abspath(os.path.expanduser(place)))
+    own = Path(os.path.abspath(_THOUGHTBOX_FILE))
+    return own if like == "thoughtbox" or (like is None and own.exists()) else None
+
+
+def graph_project(file: Path | None, taken: Mapping[str, object]) -> dict[str, os.PathLike[str]]:
+    """A graph file in use as a project of its own, named by the file's stem; nothing when it is one already. `taken`:
+    the projects there are besides the built-in ones (name -> folder or file)."""
+    if file is None or str(file) in (str(Path(os.path.expanduser(str(place)))) for place in taken.values()):
+        return {}
+    from memoranda.engine.graphs import graph_project as opened
+
+    known = {*BUILT_IN_PROJECTS, *map(str.lower, taken)}
+    stem = _NOT_IN_NAMES.sub("-", file.stem)[:_NAME_LENGTH].strip() or "graph file"
+    names = (stem, f"{stem} file", *(f"{stem} file {number}" for number in range(2, len(known) + 3)))
+    name = next(each for each in names if each.lower() not in known)
+    return {name: opened(name, file)}
+
+
+PRESETS = ("anthropic", "basic-memory", "server-memory", "thoughtbox", "memory-bank", "agent-memory")

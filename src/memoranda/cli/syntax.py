@@ -1,0 +1,472 @@
+"""How a command line is parsed: commands, global options, and what is said about wrong usage (contract 001, 1).
+
+Built on click. A command names its positional arguments (`"ID"`, `"[REF]"` optional, `"CONTENT..."` one or
+more); global options are accepted before and after the command's name. Here are also the
+commands about the command: `completion`, `help` and `man`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+import click
+
+from memoranda.cli import output
+from memoranda.cli.invocation import COMPLETE_VARIABLE, Invocation
+from memoranda.cli.output import Failure
+from memoranda.errors import MemorandaError, near
+
+Values = Callable[[click.Context], Sequence[str]] | str
+"""What a shell is offered, each with a tab and a preview if there is one: the values, or the kind of those the home may
+know (see engine/completion.py), "" for none."""
+Keys = Sequence[str] | Mapping[str, Sequence[str]]
+Text = str | None
+"""The value of an option without a default."""
+_HELP_NAMES = {"help_option_names": ["-h", "--help"]}
+_SHELLS = ("bash", "zsh", "fish")
+_TOOK_ONE = ("ID...", "REF...", "QUERY...", "QUESTION...", "B...")
+"""Words of commands the contract gives one argument: where none is given, its words say so (contract 001, 1)."""
+_OFFERED = {"ID": "id", "A": "id", "B": "id", "REF": "id", "N": "change"}
+"""What the shell is offered for a positional argument of this name."""
+ALIASES = {"add": "write", "ls": "list", "show": "read", "rm": "delete remove del"}
+"""Other names of commands: of the first of these the group has."""
+_MEANT = {
+    "cat": "read", "create": "write", "find": "search", "forget": "delete", "get": "read", "grep": "search",
+    "history": "log", "new": "write", "remember": "write", "remove": "delete", "revert": "undo", "save": "write",
+    "setup": "install", "start": "serve", "store": "write", "update": "edit",
+}  # fmt: skip
+"""What other programs call our commands: no names of ours, but what is guessed."""
+_TAKES_PLACE = ("--path", "--input", "--output")
+"""Options with which commands without positional arguments take a file or folder."""
+
+
+class Usage(click.UsageError):
+    """Wrong usage, already in our words, by default of the current command."""
+
+    guesses: Sequence[str] = ()
+    """What may have been meant."""
+
+    def __init__(self, message: str, ctx: click.Context | None = None):
+        super().__init__(message, ctx or click.get_current_context(silent=True))
+
+
+class Number(click.ParamType):
+    """A whole number from `least` on."""
+
+    name = "number"
+
+    def __init__(self, least: int = 0):
+        self.least = least
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        try:
+            number = int(value)
+        except ValueError:
+            raise _invalid(value, param, "not a number") from None
+        if number < self.least:
+            raise _invalid(value, param, f"must be at least {self.least}")
+        return number
+
+
+class Moment(click.ParamType):
+    """An ISO 8601 time; without an offset it is local and stays naive."""
+
+    name = "iso"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
+        try:
+            moment = datetime.fromisoformat(value.strip())
+            moment.astimezone(UTC)
+        except (ValueError, OverflowError):
+            raise _invalid(value, param, "not an ISO time") from None
+        return moment
+
+
+class Names(click.ParamType):
+    """One name of several, called `name` in the help; not checked here, only offered to the shell."""
+
+    def __init__(self, name: str, values: Values):
+        self.name = name
+        self._values = values
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
+        from click.shell_completion import CompletionItem
+
+        before, comma, last = incomplete.rpartition(",") if self.name in ("list", "A,B") else ("", "", incomplete)
+        values = stored(ctx, self._values, last) if isinstance(self._values, str) else self._values(ctx)
+        return [
+            CompletionItem(f"{before}{comma}{value}", help=text or None)
+            for value, _, text in (each.partition("\t") for each in values)
+            if value.startswith(last)
+        ]
+
+
+def stored(ctx: click.Context, kind: str, prefix: str = "") -> list[str]:
+    """Values of a kind the home knows that begin with `prefix`, each with a tab and a preview if there is one."""
+    from memoranda.engine.completion import offers
+    from memoranda.note.model import BUILT_IN_PROJECTS
+
+    invocation = ctx.find_object(Invocation) or Invocation()
+    try:
+        return offers(invocation.settings, kind, prefix, invocation.caller)
+    except MemorandaError:  # the configuration cannot be read
+        return [*BUILT_IN_PROJECTS] if kind == "project" else []
+
+
+def _invalid(value: object, param: click.Parameter | None, why: str) -> Usage:
+    name = max(param.opts, key=len) if param else "the argument"
+    return Usage(f'invalid value "{value}" for {name}: {why}')
+
+
+class PositionalWords(click.Argument):
+    """All positional arguments of a command; a wrong number of them is reported in the contract's words."""
+
+    def __init__(self, names: Sequence[str], first: Values | None = None):
+        super().__init__(["words"], nargs=-1, required=False, type=click.UNPROCESSED)
+        self.names = names
+        self.least = len([name for name in names if not name.startswith("[")])
+        self.most = None if names and names[-1].rstrip("]").endswith("...") else len(names)
+        self._first = first
+
+    def make_metavar(self, ctx: click.Context | None = None) -> str:
+        return " ".join(self.names)
+
+    def process_value(self, ctx: click.Context, value: Any) -> tuple[str, ...]:
+        words = tuple(value) if isinstance(value, (tuple, list)) else ()
+        count, least, most = len(words), self.least, self.most
+        if ctx.resilient_parsing or (least <= count and (most is None or count <= most)):
+            return words
+        if most is None and self.names[-1] not in _TOOK_ONE:
+            raise Usage(f"requires at least {least} arg(s), only received {count}", ctx)
+        number = least if most in (least, None) else f"at most {most}" if least == 0 else f"between {least} and {most}"
+        error = Usage(f"accepts {number} arg(s), received {count}", ctx)
+        if (most, count) == (0, 1):
+            options = (each for each in ctx.command.params if isinstance(each, click.Option))
+            error.guesses = [f"{name} {words[0]}" for each in options for name in each.opts if name in _TAKES_PLACE]
+        raise error
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
+        count = len(ctx.params.get("words") or ())
+        if self.most is not None and count >= self.most:
+            return []
+        name = self.names[min(count, len(self.names) - 1)]
+        values: Values = _OFFERED.get(name.strip("[.]"), "")
+        if self._first is not None and name == self.names[0]:
+            values = self._first
+        return Names("word", values).shell_complete(ctx, self, incomplete) if values else []
+
+
+@cache
+def _global_options() -> dict[str, click.Option]:
+    return {
+        name: click.Option([f"--{name}"], help=text, **more)
+        for name, text, more in (
+            ("home", "The memory home, or postgresql://… [MEMORY_HOME, else ~/.memory].", {"metavar": "DIR"}),
+            ("config", "The configuration file [config.yaml of the home].", {"metavar": "FILE"}),
+            ("agent", "Act as this agent [MEMORY_AGENT, else the owner].", {"metavar": "NAME"}),
+            ("json", "Answer with one JSON document.", {"is_flag": True}),
+            ("no-pager", "Print long output at once, also on a terminal.", {"is_flag": True}),
+            ("now", "Take this for the present time.", {"type": Moment(), "metavar": "ISO"}),
+        )
+    }
+
+
+class _Documented(click.Command):
+    """What commands and groups share: errors know their command; global options go to the invocation, wherever on the
+    line they stood, and stand apart in the help."""
+
+    globals: Sequence[click.Option] = ()
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            rest = super().parse_args(ctx, args)
+        except click.UsageError as error:
+            if error.ctx is None:
+                error.ctx = ctx
+            raise
+        invocation = ctx.find_object(Invocation) or Invocation()
+        given = {name: ctx.params.pop(name) for each in self.globals if (name := each.name)}
+        for name, value in given.items():
+            if value:
+                setattr(invocation, name, value)
+        if (moment := given.get("now")) is not None:
+            now = invocation.now = moment.astimezone(UTC)
+            invocation.offset, invocation.own_clock = moment.tzinfo, lambda: now
+        return rest
+
+    def get_help_option(self, ctx: click.Context) -> click.Option | None:
+        if (option := super().get_help_option(ctx)) is not None:
+            option.callback = _show_help
+        return option
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        options = [each for each in self.get_params(ctx) if isinstance(each, click.Option)]
+        for title, is_global in (("Options", False), ("Global options", True)):
+            rows = [each.get_help_record(ctx) for each in options if (each in self.globals) == is_global]
+            if shown := [row for row in rows if row is not None]:
+                with formatter.section(title):
+                    formatter.write_dl(shown)
+        if isinstance(self, click.Group):
+            self.format_commands(ctx, formatter)
+
+
+class Command(_Documented):
+    """A command whose callback gets the invocation, then its positional arguments, then its options. `keys` are those
+    of its JSON document after `schema`, each with the keys of the objects in it; empty when the command prints its
+    output itself. `complete`: what the shell is offered for the first argument. `now`: takes `--now`. `own_agent`: has
+    an option `--agent` of its own. `example`: a line of the shell, shown in the help."""
+
+    def __init__(self, name: str, words: Sequence[str], keys: Keys = (), complete: Values | None = None, **more: Any):
+        self.takes_now, own_agent = more.pop("now", False), more.pop("own_agent", False)
+        self.example: str = more.pop("example", "")
+        super().__init__(name, context_settings=dict(_HELP_NAMES), **more)
+        self.keys = keys if isinstance(keys, Mapping) else dict.fromkeys(keys, ())
+        left_out = {"agent": own_agent, "now": not self.takes_now}
+        self.globals = [option for name, option in _global_options().items() if not left_out.get(name)]
+        self.params = [PositionalWords(words, complete), *self.params, *self.globals]
+
+    def invoke(self, ctx: click.Context) -> Any:
+        invocation = ctx.find_object(Invocation)
+        assert invocation is not None
+        assert self.callback is not None
+        if invocation.now is not None and not self.takes_now:
+            raise click.NoSuchOption("--now", ctx=ctx)
+        options = dict(ctx.params)
+        try:
+            given = (*options["words"], *options.values(), *options.get("tags", ()))
+            "".join([each for each in given if isinstance(each, str)]).encode()
+        except UnicodeEncodeError:  # bytes that are not UTF-8 arrive as lone surrogates
+            raise Failure("an argument is not valid UTF-8 text") from None
+        invocation.starting()
+        return ctx.invoke(self.callback, invocation, *options.pop("words"), **options)
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        return [piece for piece in super().collect_usage_pieces(ctx) if piece]
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        if self.example:
+            with formatter.section("Example"):
+                formatter.write(f"{'':{formatter.current_indent}}{self.example}\n")
+
+
+class Group(_Documented, click.Group):
+    """Commands by name. `modules` has each one's module below memoranda.cli, imported when asked for. A command `b-c`
+    is `b_c` there or, where that name is taken in Python, `b_c_`; in a group `a` it is `a_b_c`. `now`: takes `--now`,
+    for those of its commands that do. `titles`: the section of the help for each command."""
+
+    def __init__(
+        self, name: str, modules: Mapping[str, str], *, now: bool = False, titles: Mapping[str, str] = {}, **more: Any
+    ):
+        super().__init__(name, invoke_without_command=True, context_settings=dict(_HELP_NAMES), **more)
+        self._modules = modules
+        self._titles = titles
+        self.globals = [option for name, option in _global_options().items() if now or name != "now"]
+        self.params = [*self.params, *self.globals]
+        self.callback = _help_without_command
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self._modules)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self._modules:
+            return None
+        module = import_module(f"memoranda.cli.{self._modules[cmd_name]}")
+        attribute = (cmd_name if self.name == "memory" else f"{self.name}_{cmd_name}").replace("-", "_")
+        return getattr(module, attribute, None) or getattr(module, f"{attribute}_")
+
+    def named(self, given: str) -> str:
+        """The name of the command that `given` or the alias `given` means."""
+        if given in self._modules:
+            return given
+        return next((name for name in ALIASES.get(given, "").split() if name in self._modules), given)
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[Any, Any, list[str]]:
+        name = args[0] if args[0] in self._modules else self.named(args[0])
+        command = self.get_command(ctx, name)
+        if command is None and not ctx.resilient_parsing:
+            raise self.unknown(name, ctx)
+        if ctx.parent is None and (invocation := ctx.find_object(Invocation)):
+            invocation.command = name
+        return (name if command else None), command, args[1:]
+
+    def unknown(self, name: str, ctx: click.Context) -> Usage:
+        """The error for a command there is not, with those it may be."""
+        error = Usage(f'unknown command "{name}" for "{ctx.command_path}"', ctx)
+        aliases = (alias for alias in ALIASES if self.named(alias) in self._modules)
+        meant = _MEANT.get(name, "")
+        error.guesses = [meant] if meant in self._modules else near(name, [*self._modules, *aliases])
+        return error
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for name in self._modules:
+            found = self.get_command(ctx, name)
+            if found is not None:
+                others = [alias for alias in ALIASES if self.named(alias) == name and alias != name]
+                shown = f"{name} ({', '.join(others)})" if others else name
+                row = shown, found.get_short_help_str(limit=200)
+                sections.setdefault(self._titles.get(name, "Commands"), []).append(row)
+        width = max(len(name) for rows in sections.values() for name, _ in rows)
+        for title, rows in sections.items():
+            with formatter.section(title):
+                formatter.write_dl([(f"{name:{width}}", text) for name, text in rows], col_max=width)
+
+
+def _show_help(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        output.text(ctx.get_help())
+        ctx.exit()
+
+
+@click.pass_context
+def _help_without_command(ctx: click.Context) -> None:
+    if ctx.invoked_subcommand is None:
+        text, invocation = ctx.get_help(), ctx.find_object(Invocation)
+        if invocation is not None and invocation.json:
+            invocation.command = "help"
+            return invocation.document(command=ctx.command_path, text=text)
+        output.text(text)
+
+
+def group(name: str, module: str, commands: str, help: str) -> Group:
+    """A group of commands, all of one module below memoranda.cli."""
+    return Group(name, dict.fromkeys(commands.split(), module), help=help)
+
+
+def command(name: str, *words: str, **more: Any) -> Callable[..., Command]:
+    """Make the decorated function the command `name`, with its docstring as the help. `words`: its positional
+    arguments. The rest: see Command."""
+    return click.command(name, cls=Command, words=words, **more)
+
+
+def option(*names: str, **more: Any) -> Callable[..., Any]:
+    """An option whose default, if any, the help shows."""
+    return click.option(*names, show_default="default" in more, **more)
+
+
+def flag(name: str, help: str, *names: str) -> Callable[..., Any]:
+    """An option without a value; `names`: its name as a parameter, if it is another one."""
+    return click.option(name, *names, is_flag=True, help=help)
+
+
+def usage_words(error: click.UsageError) -> tuple[str, str]:
+    """What is wrong, in the contract's words, and where to read on: the lines under the error."""
+    params = error.ctx.command.params if error.ctx else []
+    options = [each for each in params if isinstance(each, click.Option)]
+    guesses: Sequence[str] = error.guesses if isinstance(error, Usage) else ()
+    said, hint = error.format_message(), f"Run '{error.ctx.command_path if error.ctx else 'memory'} --help' for usage."
+    if isinstance(error, click.NoSuchOption):
+        said = f"unknown flag: {error.option_name}"
+        if any(isinstance(each, PositionalWords) and each.most is None for each in params):
+            hint += "\nPut -- in front of text that begins with a dash."
+        names = [name.removeprefix("--") for each in options for name in each.opts if name.startswith("--")]
+        guesses = [f"--{name}" for name in near(error.option_name.lstrip("-"), names)]
+    elif isinstance(error, click.BadOptionUsage):
+        is_flag = any(each.is_flag for each in options if error.option_name in each.opts)
+        said = f"{error.option_name} takes no value" if is_flag else f"flag needs an argument: {error.option_name}"
+    return said, hint + (f"\nDid you mean {' or '.join(dict.fromkeys(guesses))}?" if guesses else "")
+
+
+@command("completion", "SHELL", keys=("shell", "script"), complete=lambda _: _SHELLS, example="memory completion zsh")
+def completion(call: Invocation, shell: str) -> None:
+    """Print the completion script for a shell: bash, zsh or fish.
+
+    For example in ~/.bashrc: eval "$(memory completion bash)"
+    """
+    from click.shell_completion import get_completion_class
+
+    kind = get_completion_class(shell) if shell in _SHELLS else None
+    if kind is None:
+        raise Failure(f'no completion for "{shell}"; there is one for {", ".join(_SHELLS)}')
+    script = kind(click.get_current_context().find_root().command, {}, "memory", COMPLETE_VARIABLE)
+    source = script.source_template % script.source_vars()
+    call.answer(source.rstrip("\n"), shell=shell, script=source)
+
+
+@command("help", "[COMMAND...]", keys=("command", "text"), example="memory help project add")
+def help_(call: Invocation, *path: str) -> None:
+    """Show the help of the program or of a command."""
+    context = click.get_current_context().find_root()
+    for given in path:
+        group = context.command
+        if not isinstance(group, Group):
+            raise Usage(f'unknown command "{given}" for "{context.command_path}"', context)
+        name = group.named(given)
+        if (found := group.get_command(context, name)) is None:
+            raise group.unknown(name, context)
+        context = click.Context(found, info_name=name, parent=context, **found.context_settings)
+    text = context.get_help()
+    call.answer(text, command=context.command_path, text=text)
+
+
+_EXITS = {
+    "0": "Done, also when nothing was found.", "1": "The operation failed.", "2": "Wrong usage.", "130": "Interrupted.",
+}  # fmt: skip
+_VARIABLES = {
+    "MEMORY_HOME": "The memory home.",
+    "MEMORY_AGENT": "The acting agent.",
+    "VISUAL, EDITOR": "What memory edit runs.",
+    "PAGER": "What shows long output on a terminal [less].",
+    "NO_COLOR": "If set, nothing is in colour.",
+}
+
+
+@command("man", keys=("page",), example="memory man > memory.1 && man ./memory.1")
+def man(call: Invocation) -> None:
+    """Print the manual page in the format of man."""
+    text = manual_page(click.get_current_context().find_root())
+    call.answer(text.rstrip("\n"), page=text)
+
+
+def manual_page(context: click.Context) -> str:
+    """The manual page of the group of `context`, as roff."""
+    group = context.command
+    assert isinstance(group, Group)
+    summary, *rest = _paragraphs(group)
+    usage = "[--home DIR] [--config FILE] [--agent NAME] [--json] COMMAND ..."
+    lines = ['.TH MEMORY 1 "" memoranda "User Commands"', ".SH NAME", f"memory \\- {_roff(summary)}"]
+    lines += [".SH SYNOPSIS", ".B memory", _roff(usage), ".SH DESCRIPTION", *map(_roff, rest)]
+    lines += [".SH GLOBAL OPTIONS", *_options_of(context, group.globals), ".SH COMMANDS", *_manual_of(group, context)]
+    lines += [".SH EXIT STATUS", *_pairs(_EXITS), ".SH ENVIRONMENT", *_pairs(_VARIABLES)]
+    return "\n".join(lines) + "\n"
+
+
+def _manual_of(group: Group, context: click.Context) -> Iterator[str]:
+    for name in group.list_commands(context):
+        each = group.get_command(context, name)
+        assert each is not None
+        inner = click.Context(each, info_name=name, parent=context)
+        if isinstance(each, Group):
+            yield from _manual_of(each, inner)
+        elif isinstance(each, Command):
+            yield f".SS {_roff(' '.join([inner.command_path, *each.collect_usage_pieces(inner)]))}"
+            for at, part in enumerate(_paragraphs(each)):
+                yield from [".PP", _roff(part)] if at else [_roff(part)]
+            own = [opt for opt in each.params if isinstance(opt, click.Option) and opt not in each.globals]
+            yield from _options_of(inner, own)
+            if each.example:
+                yield from (".PP", "Example:", ".PP", ".RS", _roff(each.example), ".RE")
+
+
+def _options_of(context: click.Context, options: Sequence[click.Option]) -> list[str]:
+    records = (each.get_help_record(context) for each in options)
+    return _pairs(dict(record for record in records if record is not None))
+
+
+def _pairs(rows: dict[str, str]) -> list[str]:
+    return [line for name, text in rows.items() for line in (".TP", f".B {_roff(name)}", _roff(text))]
+
+
+def _paragraphs(each: click.Command) -> list[str]:
+    return [" ".join(part.split()) for part in (each.help or "").split("\n\n")]
+
+
+def _roff(text: str) -> str:
+    """`text` as roff reads it: backslashes, dashes, and signs at the beginning of a line."""
+    escaped = text.replace("\\", "\\e").replace("-", "\\-").replace("`", "")
+    return re.sub(r"^(?=[.'])", r"\\&", escaped)

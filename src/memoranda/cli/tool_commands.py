@@ -1,0 +1,310 @@
+"""For agents and programs: `mcp`, `call` (contract 001, 16), `agent`, tool calls from stdin (contract 001, 14),
+and `kv get | set | del | list`, key-value entries as bare values (contract 004)."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from memoranda.cli import output, presets
+from memoranda.cli.invocation import Invocation, input_of, text_from
+from memoranda.cli.output import Failure
+from memoranda.cli.syntax import Names, Number, Text, Usage, command, flag, group, option
+from memoranda.errors import InvalidInput, near
+from memoranda.note.entry import DEFAULT_NAMESPACE
+from memoranda.query import split_list
+
+if TYPE_CHECKING:
+    from memoranda.engine import Memory
+    from memoranda.engine.entries import Entries
+    from memoranda.engine.graph import Graph
+    from memoranda.faces.agent.session import Batch
+
+
+def _toolsets(_: object) -> tuple[str, ...]:
+    from memoranda.faces import TOOLSETS
+
+    return TOOLSETS
+
+
+_TOOLSET_NAMES = Names("list", _toolsets)
+_CALL = 'memory call read_note \'{"identifier": "notes/Plan"}\''
+_FORM = Names("json", lambda _: ("json",))
+_ALL_ENTRIES = 1 << 30
+_SERVERS = "Stand in for another server: anthropic, basic-memory, server-memory, thoughtbox, memory-bank, agent-memory."
+
+
+@command("mcp", example="memory mcp --tools memory,notes,graph")
+@option("--tools", type=_TOOLSET_NAMES, help="Toolsets to serve, separated by commas [memory,notes]; or all.")
+@option("--as", "as_", type=Names("preset", lambda _: presets.PRESETS), help=_SERVERS)
+@option("--project", metavar="NAME", help="With --as basic-memory: every call is about this project.")
+@option("--graph-file", metavar="FILE", help="The knowledge graph's file [the notes of project graph].")
+def mcp(call: Invocation, *, tools: Text, as_: Text, project: Text, graph_file: Text) -> int:
+    """Serve the tools over MCP on stdin and stdout, until the client closes stdin.
+
+    With --agent NAME before the command, that agent is who calls. Without, it is who the client says it is, which
+    is a filter and no boundary: docs/trust.md. Where memory serve runs, that serves this client too.
+    """
+    if project is not None and as_ != "basic-memory":
+        raise Usage("--project goes with --as basic-memory only")
+    if sys.stdin is not None and sys.stdin.isatty():
+        output.notice("This waits for a program that speaks MCP, up to Ctrl-D. To connect yours: memory install")
+    from memoranda import __version__
+    from memoranda.faces import DEFAULT_TOOLSETS, registry
+
+    environ = {**os.environ, "BASIC_MEMORY_MCP_PROJECT": project} if project else os.environ
+    chosen = presets.preset(as_, environ) if as_ else presets.Preset(tuple(split_list(tools)) or DEFAULT_TOOLSETS)
+    if as_ and tools is not None:
+        chosen = replace(chosen, tools=tuple(dict.fromkeys((*chosen.tools, *split_list(tools)))))
+    settings, agent = call.settings, call.caller
+    if chosen.default_project is not None:
+        settings = replace(settings, default_project=chosen.default_project)
+
+    file = None
+    if "graph" in chosen.tools or "all" in chosen.tools:
+        file = presets.graph_file(settings.graph_file, graph_file, chosen.like)
+    projects: dict[str, str | os.PathLike[str]] = {**chosen.projects}
+    projects |= presets.graph_project(file, {**settings.projects, **chosen.projects})
+    folder = chosen.json_folder or presets.json_folder()
+    if not (projects or file or folder or chosen.vault or chosen.default_project or settings.bank_debug):
+        from memoranda.serve.pump import pass_on
+
+        wanted = {"tools": chosen.tools, "like": chosen.like, "name": chosen.name, "agent": agent}
+        pass_on(settings, wanted)
+    from memoranda.faces.tool import Hooks
+    from memoranda.serve.stdio import run_stdio
+
+    if settings.bank_debug:
+        import logging
+
+        logging.basicConfig()
+        logging.getLogger().handlers[0].setFormatter(output.log_form(logging.BASIC_FORMAT))
+        logging.getLogger("memoranda").setLevel(logging.DEBUG)  # other packages log from warnings on
+
+    def opened() -> Memory:
+        from memoranda.engine import open_memory
+
+        return open_memory(agent=agent, projects=projects, config=settings, face="mcp", serving=True)
+
+    with presets.json_entries(folder) as entries:
+        served = registry(chosen.tools, settings, Hooks.configured(), chosen.like, entries, _graphs(file), chosen.vault)
+        return run_stdio(opened, served, name=chosen.name, version=__version__, agent=agent, clients=settings.agents)
+
+
+def _graphs(file: Path | None) -> Callable[[Memory, str], Graph] | None:
+    """What opens graphs when that of project `graph` is a file."""
+    if file is None:
+        return None
+    from memoranda.engine.graphs import opener
+
+    return opener(file)
+
+
+def _tool_names(context: click.Context) -> list[str]:
+    """Tool names for the shell to offer."""
+    from memoranda.faces import TOOLS, TOOLSETS, expand
+
+    with suppress(InvalidInput):
+        wanted = expand(split_list(context.params.get("tools")) or TOOLSETS)
+        return list(dict.fromkeys(tool for each in wanted for tool in TOOLS[each].split()))
+    return []
+
+
+@command("call", "TOOL", "[JSON]", keys=("tool", "is_error", "text", "structured"), complete=_tool_names, example=_CALL)
+@option("--tools", type=_TOOLSET_NAMES, help="Look for TOOL in these toolsets only.")
+def call(run: Invocation, tool: str, given: str = "{}", *, tools: Text) -> int:
+    """Run one tool of any toolset with the arguments JSON and print its reply.
+
+    JSON is an object; `-` reads it from stdin.
+    """
+    from memoranda.faces import TOOLS, TOOLSETS, expand, registry
+    from memoranda.faces.tool import Hooks
+
+    settings = run.settings
+    names = expand(split_list(tools) or TOOLSETS)
+    having = [name for name in names if tool in TOOLS[name].split()]
+    if not having:
+        guesses = near(tool, (each for name in names for each in TOOLS[name].split()))
+        raise Failure(f"tool not found: {tool}", "not_found", guesses=guesses)
+    if len(having) > 1:
+        raise Failure(f"tool {tool} is in several toolsets: {', '.join(having)}; choose one with --tools")
+    file = presets.graph_file(settings.graph_file) if having == ["graph"] else None
+    folder = presets.json_folder() if having == ["kv"] else None
+    try:
+        arguments = json.loads(text_from((given,)))
+    except (ValueError, RecursionError) as error:
+        raise Failure(f"parse arguments: {error}") from None
+    with run.memory(presets.graph_project(file, settings.projects)) as memory, presets.json_entries(folder) as entries:
+        found = registry(having, settings, Hooks.configured(), entries=entries, graphs=_graphs(file))
+        reply = found.call(memory, tool, arguments)
+    if run.json or not reply.is_error:
+        run.answer(reply.text, tool=tool, is_error=reply.is_error, text=reply.text, structured=reply.data)
+    if reply.is_error:  # a tool may word it as JSON, or as Markdown (contracts 003 and 004)
+        try:
+            row = json.loads(reply.text) if reply.text.startswith("{") else {}
+        except ValueError:
+            row = {}
+        said = next((row[key] for key in ("error", "message") if isinstance(row.get(key), str)), reply.text)
+        said = said.removeprefix("## ❌ Error\n").removeprefix("**").removesuffix("**")
+        output.failure("\n".join(filter(None, (said, reply.hint))), lines=True)
+    return int(reply.is_error)
+
+
+@command("agent", example="memory agent --list-tools")
+@option("--prompt", metavar="QUERY", help="What the context is about; - reads it from stdin.")
+@option("--input", "file", metavar="FILE", help="Read the calls from FILE [stdin].")
+@click.option("--format", "form", type=_FORM, default="json", help="The form of input and output; there is one.")
+@flag("--list-tools", "Print the tools with their schemas.")
+@option("--tools", type=_TOOLSET_NAMES, default="agent", help="Toolsets to offer, separated by commas.")
+def agent(call: Invocation, *, prompt: Text, file: Text, form: str, list_tools: bool, tools: str) -> int:
+    """Run tool calls given as JSON and print their results as JSON.
+
+    Reads an array of {"name", "params"}, or an object with "tool_calls" and "prompt". With a prompt the answer
+    has a context: the memories that hold its words, best first.
+    """
+    if form != "json":
+        raise Usage(f'invalid value "{form}" for --format: not json')
+    toolsets = split_list(tools)
+    if list_tools:
+        from memoranda.faces import registry
+        from memoranda.faces.agent.session import tool_list
+
+        output.json_value(tool_list(registry(toolsets, call.settings)))
+        return 0
+    from memoranda.faces.agent.session import Session
+
+    batch = _batch(prompt, None if file == "-" else file)
+    if batch.prompt is None and batch.calls is None:
+        output.text("No input. Use --input, stdin, or --list-tools.")
+        return 0
+    with call.memory() as memory:
+        session = Session(memory, tools=toolsets)
+        if not batch.calls and batch.prompt is not None:
+            output.text(f"Context: {session.inject_context(batch.prompt)}")
+            return 0
+        answered = session.run_batch(batch)
+    output.json_value(answered)
+    last = answered["tool_calls"][-1] if isinstance(answered, dict) else {}
+    if "error" not in last:
+        return 0
+    output.failure(f"tool {last['name']} failed: {last['error']}")
+    return 1
+
+
+def _batch(prompt: str | None, file: str | None) -> Batch:
+    """The calls, of `file` or stdin, and the prompt; `-` is that on stdin: an object that has one, else the text.
+    Raises Failure and InvalidInput for input that cannot be read."""
+    from memoranda.faces.agent.session import Batch, read_batch
+
+    def stdin() -> bytes:  # nothing when it is a terminal, where nobody knows that we wait
+        return b"" if sys.stdin is None or sys.stdin.isatty() else sys.stdin.buffer.read()
+
+    if prompt == "-":
+        try:
+            text = stdin().decode("utf-8-sig").strip()
+        except UnicodeDecodeError:
+            raise Failure("the text on stdin is not valid UTF-8", "not_text") from None
+        batch = Batch(prompt=text or None)
+        with suppress(ValueError, RecursionError):
+            if text.startswith("{") and isinstance(json.loads(text), dict):
+                batch = read_batch(text)
+        if file is None:
+            return batch
+        prompt = batch.prompt
+    if file is None:
+        batch = read_batch(stdin())
+    else:
+        with input_of(file) as stream:
+            batch = read_batch(stream.read())
+    batch.prompt = prompt or batch.prompt
+    return batch
+
+
+kv = group("kv", "tool_commands", "get set del list", "Keep short texts under a key: print, set, delete and list them.")
+_namespace_option = option("--namespace", metavar="NAME", default=DEFAULT_NAMESPACE, help="Where the key is.")
+
+
+@contextmanager
+def _entries(call: Invocation) -> Iterator[Entries]:
+    """The entries, where the kv tools have them."""
+    from memoranda.engine.entries import NoteEntries
+
+    with call.memory() as memory, presets.json_entries(presets.json_folder()) as in_files:
+        yield in_files(memory) if in_files else NoteEntries(memory)
+
+
+@contextmanager
+def _guessing(entries: Entries, key: str, namespace: str) -> Iterator[None]:
+    """Say what a missing key may have been."""
+    from memoranda.engine.entries import NoEntry
+
+    try:
+        yield
+    except NoEntry as error:
+        guesses = near(key, (each.key for each in entries.search("", namespace, _ALL_ENTRIES, 0)[0]))
+        raise Failure(str(error), error.code, guesses=guesses) from None
+
+
+@command("get", "KEY", keys=("namespace", "key", "value"), example="memory kv get editor")
+@_namespace_option
+def kv_get(call: Invocation, key: str, *, namespace: str) -> None:
+    """Print the value of KEY, and nothing else. Counts as one recall."""
+    with _entries(call) as entries, _guessing(entries, key, namespace):
+        entry = entries.count(entries.get(namespace, key))
+        call.answer(entry.value, namespace=namespace, key=key, value=entry.value)
+
+
+@command("set", "KEY", "VALUE...", keys=("namespace", "key", "expires_at"), example="memory kv set editor vim")
+@_namespace_option
+@option("--ttl", type=Number(), default=0, metavar="SECONDS", help="Forget it after so many seconds; 0 = never.")
+def kv_set(call: Invocation, key: str, *words: str, namespace: str, ttl: int) -> None:
+    """Keep VALUE under KEY, in place of what is there. VALUE is joined by blanks; `-` reads it from stdin."""
+    from memoranda.clock import stamp
+    from memoranda.faces.kv.entry_tools import checked
+
+    with _entries(call) as entries:
+        entry = entries.put(*checked(namespace, key, text_from(words), ttl))
+        expires: Any = None if entry.expires is None else stamp(entry.expires)
+        call.answer(f"Set {key}", namespace=namespace, key=key, expires_at=expires)
+
+
+@command("del", "KEY...", keys=("namespace", "key"), example="memory kv del editor")
+@_namespace_option
+def kv_del(call: Invocation, *names: str, namespace: str) -> None:
+    """Delete KEY. Of several none is deleted when one is not there."""
+    with _entries(call) as entries:
+        if len(names) > 1:
+            for name in names:
+                with _guessing(entries, name, namespace):
+                    entries.get(namespace, name)
+        for name in dict.fromkeys(names):
+            with _guessing(entries, name, namespace):
+                entries.remove(namespace, name)
+        rows = [{"namespace": namespace, "key": name} for name in dict.fromkeys(names)]
+        call.answer_each([f"Deleted {row['key']}" for row in rows], rows)
+
+
+@command("list", "[TEXT]", keys=("namespace", "entries"), example="memory kv list")
+@_namespace_option
+@option("--all", "every", is_flag=True, help="The entries of all namespaces, each as NAMESPACE/KEY.")
+def kv_list(call: Invocation, text: str = "", *, namespace: str, every: bool) -> None:
+    """Print the keys, one a line; with TEXT those that hold it in key or value."""
+    with _entries(call) as entries:
+        found, _ = entries.search(text, None if every else namespace, _ALL_ENTRIES, 0)
+        found = sorted(found, key=lambda each: (each.namespace, each.key))
+        names = [f"{each.namespace}/{each.key}" if every else each.key for each in found]
+        if call.on_terminal and found:
+            cells = [(name, each.value) for name, each in zip(names, found, strict=True)]
+            return call.table(("Key", "Value"), cells)
+        rows = [{"namespace": each.namespace, "key": each.key, "value": each.value} for each in found]
+        if not found and not call.json:  # a script reads names, and there are none
+            return output.notice("No entries.")
+        call.answer("\n".join(names), namespace=None if every else namespace, entries=rows)

@@ -1,0 +1,353 @@
+"""What the editors of JSON, TOML, YAML and Markdown texts share, and those of Markdown and of JSON, with or without
+comments and trailing commas.
+
+In a list, the `name` of a member is a function that knows its item. All compare the parse tree of what they made with
+the old tree and the one member, and raise Unsure when it is another.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from memoranda.errors import MemorandaError
+
+Name = str | Callable[[Any], bool]
+Tree = Any
+"""A tuple of (key, tree), a list of trees, or a scalar."""
+BOM = "\ufeff"
+_COMMENT = re.compile(r'("(?:[^"\\]|\\.)*+")|//[^\r\n]*|/\*.*?\*/', re.DOTALL)
+_TRAILING = re.compile(r'("(?:[^"\\]|\\.)*+")|,(?=[ \t\r\n]*[}\]])', re.DOTALL)
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
+_INDENT = re.compile(r"\n([ \t]+)[^\s/]")
+_SPACE = " \t\r\n"
+
+
+class Unsure(MemorandaError):
+    """A text this code does not understand well enough to change it; the message says why."""
+
+    code = "unsure"
+
+
+class Hint(NamedTuple):
+    """What `put` made besides the member: `made` containers around it, and what stood where the first one is now."""
+
+    made: int = 0
+    inner: str | None = None
+
+
+class Editor(ABC):
+    """Changes one member of a text, in the container at `path`, and not another byte."""
+
+    @abstractmethod
+    def find(self, text: str, path: Sequence[str], name: Name) -> Any:
+        """The value of the member, None when there is none. Raises Unsure."""
+
+    @abstractmethod
+    def put(self, text: str, path: Sequence[str], name: Name, value: Any) -> tuple[str, Hint]:
+        """The text with the member set; one that is there is replaced where it stands. Raises Unsure."""
+
+    @abstractmethod
+    def drop(self, text: str, path: Sequence[str], name: Name, hint: Hint | None = None) -> str:
+        """The text without the member, which is there; with the hint of `put`, without what that made besides. Raises
+        Unsure."""
+
+
+@dataclass(slots=True)
+class Node:
+    """A value from `start` to `end`. `kind` is `{`, `[`, `null` where that is as good as nothing, or "" for a scalar;
+    `raw` is the parser's own."""
+
+    start: int
+    end: int
+    kind: str = ""
+    items: list[Member] = field(default_factory=list)
+    raw: Any = None
+
+
+@dataclass(slots=True)
+class Member:
+    """A member that begins at `start`, with the place of the comma behind it, -1 for none."""
+
+    key: str | None
+    start: int
+    node: Node
+    comma: int = -1
+
+
+class Document(NamedTuple):
+    """A text that was read: `root` None for an empty one; `value` tells that of a node."""
+
+    text: str
+    root: Node | None
+    tree: Tree
+    value: Callable[[Node], Any]
+
+    def container(self, path: Sequence[str]) -> tuple[Node | None, Sequence[str]]:
+        """The innermost container on the way to `path` that is there, and the names below it that are missing."""
+        node = self.root
+        for depth, name in enumerate(path):
+            at = None if node is None else self.position(node, name)
+            if node is None or at is None:
+                return node, path[depth:]
+            node = node.items[at].node
+        return node, ()
+
+    def position(self, node: Node, name: Name) -> int | None:
+        """Where in `node` the member is. Raises Unsure when there are two, or `node` is of another kind."""
+        if node.kind == "null":
+            return None
+        wanted = "{" if isinstance(name, str) else "["
+        if node.kind != wanted:
+            raise Unsure(f"line {self.text.count(chr(10), 0, node.start) + 1} has something else than {wanted}")
+        if isinstance(name, str):
+            found = [at for at, item in enumerate(node.items) if item.key == name]
+            if len(found) > 1:
+                raise Unsure(f'"{name}" stands there twice')
+        else:
+            found = [at for at, item in enumerate(node.items) if name(self.value(item.node))]
+        return found[0] if found else None
+
+    def place(self, path: Sequence[str], name: Name) -> tuple[Node, int] | None:
+        """The container at `path` and where in it the member is; None when there is none."""
+        node, missing = self.container(path)
+        at = None if node is None or missing else self.position(node, name)
+        return None if node is None or at is None else (node, at)
+
+    def find(self, path: Sequence[str], name: Name) -> Any:
+        """The value of a member, None when there is none."""
+        found = self.place(path, name)
+        return None if found is None else self.value(found[0].items[found[1]].node)
+
+
+def newline(text: str) -> str:
+    """How the lines of `text` end. Raises Unsure for ends that programs read differently."""
+    if re.search(r"\r(?!\n)", text):
+        raise Unsure("a line ends in a carriage return alone")
+    end = text.find("\n")
+    return "\r\n" if end > 0 and text[end - 1] == "\r" else "\n"
+
+
+def changed(tree: Tree, path: Sequence[str], position: int | None, member: Tree | None) -> Tree:
+    """`tree` with a member of the container at `path` added (`position` None), replaced, or (None) removed; that of an
+    object is (key, tree)."""
+    items = list(tree)
+    if path:
+        at = next(index for index, (key, _) in enumerate(items) if key == path[0])
+        items[at] = path[0], changed(items[at][1], path[1:], position, member)
+    elif position is None:
+        items.append(member)
+    else:
+        items[position : position + 1] = [] if member is None else [member]
+    return type(tree)(items)
+
+
+def check(made: Tree, wanted: Tree) -> None:
+    """Raise Unsure when the text that was made does not say what it should."""
+    try:
+        is_right = made == wanted
+    except RecursionError:
+        raise Unsure("it is nested too deeply") from None
+    if not is_right:
+        raise Unsure("the change would alter more than one entry")
+
+
+class MarkdownEditor(Editor):
+    """Puts a paragraph between marks, which hold its name."""
+
+    def find(self, text: str, path: Sequence[str], name: Name) -> Any:
+        found = _block(name).search(text)
+        return found[1].replace("\r\n", "\n") if found else None
+
+    def put(self, text: str, path: Sequence[str], name: Name, value: Any) -> tuple[str, Hint]:
+        end = newline(text)
+        block = end.join([f"<!-- {name} -->", *value.split("\n"), f"<!-- /{name} -->", ""])
+        if found := _block(name).search(text):
+            return text[: found.start()] + block + text[found.end() :], Hint()
+        gap = "" if not text else end if text.endswith("\n") else end + end
+        return text + gap + block, Hint(inner=gap)
+
+    def drop(self, text: str, path: Sequence[str], name: Name, hint: Hint | None = None) -> str:
+        found = _block(name).search(text)
+        assert found is not None
+        return text[: found.start()].removesuffix((hint and hint.inner) or "") + text[found.end() :]
+
+
+def _block(name: Name) -> re.Pattern[str]:
+    mark = re.escape(str(name))
+    return re.compile(rf"<!-- {mark} -->\r?\n(.*?)\r?\n<!-- /{mark} -->\r?\n?", re.DOTALL)
+
+
+class JsonEditor(Editor):
+    """See Editor. The hint of `put` names the containers it made, which go again when nothing else is in them."""
+
+    def find(self, text: str, path: Sequence[str], name: Name) -> Any:
+        return _read(text).find(path, name)
+
+    def put(self, text: str, path: Sequence[str], name: Name, value: Any) -> tuple[str, Hint]:
+        read, end = _read(text), newline(text)
+        if read.root is None:
+            if text.strip(BOM + _SPACE):
+                raise Unsure("it holds nothing but comments")
+            start = BOM if text.startswith(BOM) else ""
+            made = _dump(_nested([*path, name], value), "", "  ", end)
+            return start + made + end, Hint(len(path) + 1, text[len(start) :])
+        node, missing = read.container(path)
+        assert node is not None
+        indent = _INDENT.search(text)
+        unit, blank = indent[1] if indent else "  ", None
+        at = None if missing else read.position(node, name)
+        key = missing[0] if missing else name if isinstance(name, str) else None
+        value = _nested([*missing[1:], name], value) if missing else value
+        if at is None:
+            new, blank = _add(text, node, key, value, unit, end)
+        else:
+            item, inline = node.items[at], "\n" not in text[node.start : node.end]
+            shown = _dump(value, _line_indent(text, item.start), unit, end, inline=inline)
+            new = text[: item.node.start] + shown + text[item.node.end :]
+        fresh = _read(json.dumps(value)).tree
+        member = fresh if key is None else (key, fresh)
+        check(_read(new).tree, changed(read.tree, path[: len(path) - len(missing)], at, member))
+        return new, Hint(len(missing), blank)
+
+    def drop(self, text: str, path: Sequence[str], name: Name, hint: Hint | None = None) -> str:
+        read = _read(text)
+        found = read.place(path, name)
+        assert found is not None
+        made, inner = hint or Hint()
+        while made and path and _is_alone(text, found[0]):
+            *path, name = path
+            made -= 1
+            found = read.place(path, name)
+            assert found is not None
+        text = _without(text, *found, changed(read.tree, path, found[1], None))
+        left, _ = _read(text).container(path)
+        assert left is not None
+        if inner is None or text[left.start + 1 : left.end - 1].strip(_SPACE):
+            return text
+        if made:
+            return (BOM if text.startswith(BOM) else "") + inner
+        return text[: left.start + 1] + inner + text[left.end - 1 :]
+
+
+def _nested(names: Sequence[Name], value: Any) -> Any:
+    for name in reversed(names):
+        value = {name: value} if isinstance(name, str) else [value]
+    return value
+
+
+def _dump(value: Any, indent: str, unit: str, end: str, *, inline: bool = False) -> str:
+    shown = json.dumps(value, ensure_ascii=False, indent=None if inline else unit)
+    return shown.replace("\n", end + indent)
+
+
+def _line_indent(text: str, at: int) -> str:
+    """The blanks at the beginning of the line."""
+    line = text[text.rfind("\n", 0, at) + 1 : at].removeprefix(BOM)
+    return line[: len(line) - len(line.lstrip(" \t"))]
+
+
+def _add(text: str, node: Node, key: str | None, value: Any, unit: str, end: str) -> tuple[str, str | None]:
+    """The text with one more member, and the blanks between the brackets if there was nothing else."""
+    inner, last = text[node.start + 1 : node.end - 1], node.items[-1] if node.items else None
+    empty, is_root = not inner.strip(_SPACE), not text[: node.start].strip(BOM + _SPACE)
+    inline = "\n" not in (text.strip(_SPACE) if empty else inner) and not (empty and is_root)
+    outer = _line_indent(text, node.start)
+    own = text[text.rfind("\n", 0, last.start) + 1 : last.start] if last else outer + unit
+    if own.strip(" \t"):  # it does not begin its line
+        own = outer + unit
+    label = "" if key is None else json.dumps(key, ensure_ascii=False) + ": "
+    member = label + _dump(value, own, unit, end, inline=inline)
+    gap = ("" if empty else " ") if inline else end + own
+    if empty:
+        closing = "" if inline else end + outer
+        return text[: node.start + 1] + gap + member + closing + text[node.end - 1 :], inner
+    point = len(text[: node.end - 1].rstrip(_SPACE))
+    if last is None or last.comma >= 0:
+        return text[:point] + gap + member + ("," if last else "") + text[point:], None
+    comma = last.node.end
+    return text[:comma] + "," + text[comma:point] + gap + member + text[point:], None
+
+
+def _is_alone(text: str, node: Node) -> bool:
+    """Whether a container has one member and nothing else, no comment either."""
+    (first, *others) = node.items
+    around = text[node.start + 1 : first.start] + text[first.node.end : node.end - 1]
+    return not others and not around.strip(_SPACE + ",")
+
+
+def _without(text: str, node: Node, at: int, wanted: Any) -> str:
+    """The text without a member of a container, which leaves the tree `wanted`. Raises Unsure."""
+    item = node.items[at]
+    before = len(text[: item.start].rstrip(_SPACE))
+    if at + 1 < len(node.items):
+        behind = len(text) - len(text[item.comma + 1 :].lstrip(_SPACE))
+        tries = [[(item.comma, behind), (item.start, item.node.end)]]
+    else:
+        comma = item.comma if item.comma >= 0 or at == 0 else node.items[at - 1].comma
+        commas = [(comma, comma + 1)] if comma >= 0 else []
+        tries = [sorted([(start, item.node.end), *commas], reverse=True) for start in (before, item.start)]
+        if _is_alone(text, node):
+            tries.insert(0, [(node.start + 1, node.end - 1)])
+    for spans in tries:
+        new = text
+        for start, end in spans:
+            new = new[:start] + new[end:]
+        try:
+            check(_read(new).tree, wanted)
+        except Unsure:
+            continue
+        return new
+    raise Unsure("the entry cannot be taken out alone")
+
+
+def _spaces(match: re.Match[str]) -> str:
+    return match[1] or re.sub(r"[^\r\n]", " ", match[0])
+
+
+def _refuse(text: str) -> Any:
+    raise ValueError(text)
+
+
+def _read(text: str) -> Document:
+    """The document in `text`. Raises Unsure."""
+    bare = _COMMENT.sub(_spaces, " " + text[1:] if text.startswith(BOM) else text)
+    plain = _TRAILING.sub(_spaces, bare)
+    value = lambda node: json.loads(plain[node.start : node.end])
+    if not plain.strip(_SPACE):
+        return Document(text, None, None, value)
+    try:
+        tree = json.loads(plain, object_pairs_hook=tuple, parse_constant=_refuse)
+        return Document(text, _parsed(bare), tree, value)
+    except RecursionError:
+        raise Unsure("it is nested too deeply") from None
+    except ValueError as error:
+        raise Unsure(f"line {getattr(error, 'lineno', 1)} is not JSON") from None
+
+
+def _parsed(bare: str) -> Node:
+    """Where the values of a JSON text without comments are. Raises ValueError for a comma behind nothing."""
+    top, label = Node(0, len(bare), "["), None
+    inside = [top]
+    for token in _TOKEN.finditer(bare):
+        sign, node = token[0], inside[-1]
+        if sign in ("}", "]"):
+            inside.pop().end = token.end()
+        elif sign == ",":
+            if not node.items:
+                raise ValueError("a comma behind nothing")
+            node.items[-1].comma = token.start()
+        elif node.kind == "{" and label is None:
+            label = token
+        elif sign != ":":
+            made = Node(token.start(), token.end(), sign if sign in ("{", "[") else "")
+            key = None if label is None else json.loads(label[0])
+            node.items.append(Member(key, (label or token).start(), made))
+            label = None
+            if made.kind:
+                inside.append(made)
+    return top.items[0].node

@@ -1,0 +1,159 @@
+"""What a hook writes down: sentences a person asks to remember, and an extract of a session as a trace.
+
+Traces are no memory: they lie in a project of their own, which is searched only by its name. Nothing is interpreted,
+and nothing that came from memory goes back into it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+from collections.abc import Iterator
+from typing import Any
+
+from memoranda.clients.hook_context import FENCED, SessionFile, cut, own_words, project_names
+from memoranda.clients.hook_events import HookEvent
+from memoranda.engine import Memory
+from memoranda.note.links import slug
+from memoranda.note.model import CATEGORY_PROJECT, INBOX, TRACE_PROJECT, Draft
+from memoranda.store.base import sha256
+from memoranda.text.gate import redact
+from memoranda.text.unicode import visible
+
+_REMEMBER = re.compile(
+    r"(?:^|(?<=[.!?\n])|(?<=[。！？；]))[^\S\n]*(?:[-*] )?(?:(?:please|also|and|ok|okay|so|hey)[,:]?[^\S\n]+)*"
+    r"(?:remember\s+that\b|remember:)\s*(?P<english>[^\n]+?)(?P<end>[.!?](?=\s|$)|$)"
+    r"|(?:^|(?<=[\n.!?])|(?<=[。！？；，,]))[^\S\n]*(?:请你?|帮我|麻烦|你要|一定要?|务必)*"
+    r"记住(?!了|没|吗|的)[：:，,]?\s*"
+    r"(?P<chinese>[^\n。！？!?]+)(?P<stop>[。！？!?]|$)",
+    re.I | re.M,
+)
+_LONGEST, _LEAST, _MOST = 1_000, 4, 5
+_HEAD, _TAIL = 64_000, 256_000
+_PROMPT, _ANSWER, _COMMAND = 300, 1_000, 120
+_EDITS = ("Edit", "Write", "MultiEdit", "NotebookEdit", "edit", "write", "replace", "write_file")
+_COMMANDS = ("Bash", "shell", "exec_command", "run_shell_command", "bash", "local_shell")
+_TEXTS, _NOT_SAID = ("text", "input_text", "output_text"), ("<", "Caveat:", "# AGENTS.md")
+_PATCHED = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.M)
+
+
+def asked_to_remember(prompt: str) -> list[str]:
+    """What the prompt says to remember, word for word, without the words that say so; questions are none."""
+    found = []
+    for match in _REMEMBER.finditer(own_words(prompt)):
+        text, end = match["english"] or match["chinese"], match["end"] or match["stop"]
+        if end not in ("?", "？") and len(text.strip()) >= _LEAST and not text.rstrip().endswith(("吗", "么")):
+            found.append((text.strip() + (end or ""))[:_LONGEST])
+    return found[:_MOST]
+
+
+def remember(memory: Memory, event: HookEvent, session: SessionFile) -> str:
+    """Put what a person asked to remember into the inbox, as the owner's. Returns what the agent is to know of it."""
+    told = []
+    for text in asked_to_remember(event.prompt):
+        if not session.without_given(text):
+            continue
+        if found := memory.secrets_in(text):
+            told.append(f"Not stored in memory: it looks like a secret ({found[0].rule.id}).")
+            continue
+        note = memory.write(Draft(text, CATEGORY_PROJECT, category=INBOX, source=f"hook-{event.client}"))
+        session.add(notes=[note.id], text=text)
+        told.append(f"Stored in memory as the user said it, no need to store it again: {_line(text, 200)}")
+    return "\n".join(told)
+
+
+def checkpoint(memory: Memory, event: HookEvent, session: SessionFile) -> None:
+    """Write an extract of the session so far over the last one: what was asked, files, commands, the last answer."""
+    prompts, answers, files, commands = _seen(event.transcript)
+    clean = {
+        "Asked": [session.without_given(own_words(each)) for each in prompts or [event.prompt]],
+        "Files edited": files,
+        "Commands": commands,
+        "Last answer": [session.without_given(FENCED.sub("", event.answer or "\n".join(answers[-1:])))],
+    }
+    parts = []
+    for title, texts in clean.items():
+        most = {"Last answer": _ANSWER, "Asked": _PROMPT}.get(title, _COMMAND)
+        lines = [_line(each, most) for each in dict.fromkeys(texts) if each.strip()]
+        if title == "Asked":
+            lines = lines[:1] + lines[1:][-5:]
+        if lines:
+            shown = "\n".join(f"    {line}" for line in lines[-12:])
+            parts.append(f"{title}:\n\n```text\n{shown}\n```")  # as code, so that nothing in it links or tags
+    if not "".join(clean["Asked"] + clean["Last answer"]).strip():
+        return
+    text = "\n\n".join(parts)
+    text = redact(text, memory.secrets_in(text))  # what a session says in passing is nobody's wish to keep
+    names = project_names(event.cwd)
+    where = f" in {names[0]}" if names else ""
+    digest = sha256(event.session.encode("utf-8", "replace"))[:8]
+    draft = Draft(
+        text, TRACE_PROJECT, folder=event.client, title=f"Session {digest} of {event.client}{where}", type="trace",
+        tags=tuple(name for name in names if slug(name)),
+    )  # fmt: skip
+    memory.store(draft, overwrite=True)
+
+
+def _line(text: str, most: int) -> str:
+    return cut(" ".join(visible(text).split()), most)
+
+
+def _seen(transcript: str) -> tuple[list[str], list[str], list[str], list[str]]:
+    """What the transcript's beginning and end show: prompts, answers, files, commands."""
+    prompts, answers, files, commands = list[str](), list[str](), list[str](), list[str]()
+    for entry in _entries(transcript):
+        message = entry.get("message", entry.get("payload"))  # of Claude Code, of Codex
+        if not isinstance(message, dict):
+            continue
+        content = message.get("content")
+        content = [{"type": "text", "text": content}] if isinstance(content, str) else content
+        parts = [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
+
+        for said in (str(part.get("text", "")) for part in parts if part.get("type") in _TEXTS):
+            if message.get("role") == "user" and said.strip() and not said.lstrip().startswith(_NOT_SAID):
+                prompts.append(said)
+            elif message.get("role") == "assistant" and said.strip():
+                answers.append(said)
+        for part in (message, *parts):
+            if not isinstance(name := part.get("name"), str):
+                continue
+            given = part.get("input", part.get("arguments"))
+            if isinstance(given, str) and part.get("type") == "function_call":
+                try:
+                    given = json.loads(given)
+                except ValueError:
+                    continue
+            given = given if isinstance(given, dict) else {"input": given}
+            path = given.get("file_path") or given.get("path") or given.get("notebook_path")
+            command = given.get("command") or given.get("cmd")
+            if name in _EDITS and isinstance(path, str):
+                files.append(path)
+            elif name in _COMMANDS and command:
+                commands.append(" ".join(map(str, command)) if isinstance(command, list) else str(command))
+            if isinstance(patch := given.get("input"), str):
+                files.extend(_PATCHED.findall(patch))
+    return prompts, answers, files, commands
+
+
+def _entries(path: str) -> Iterator[dict[str, Any]]:
+    """The entries in the first and last lines of a transcript; none of what is no file of such lines."""
+    opener = lambda name, flags: os.open(name, flags | os.O_NONBLOCK)
+    try:
+        with open(path, "rb", 0, opener=opener) as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                return
+            data = os.pread(file.fileno(), _HEAD, 0)
+            if status.st_size > _HEAD:
+                data += b"\n" + os.pread(file.fileno(), _TAIL, max(_HEAD, status.st_size - _TAIL))
+    except (OSError, ValueError):
+        return
+    for line in data.split(b"\n"):
+        try:
+            entry = json.loads(line)
+        except (ValueError, RecursionError):
+            continue  # a line that was cut, or none of JSON
+        if isinstance(entry, dict) and not entry.get("isMeta") and not entry.get("isSidechain"):
+            yield entry

@@ -1,0 +1,296 @@
+"""Writes our entries into the files of clients and takes them out again: the rest of each file stays as it is.
+
+A file is read, changed as text, written beside itself, compared with what was read, and renamed over; a program that
+changed it meanwhile makes us begin again. What it was goes to `.memoranda/install/` of the home first.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import re
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from itertools import takewhile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from memoranda import clock
+from memoranda.clients import table
+from memoranda.clients.editing import Editor, Hint, JsonEditor, MarkdownEditor, Unsure
+from memoranda.clients.table import Client, Edit
+from memoranda.clients.toml_yaml import TomlEditor, YamlEditor
+from memoranda.errors import InvalidInput, StorageError
+from memoranda.store.base import File
+from memoranda.store.files import lock_file, make_private, put_derived, read_file, reason, sync_folder, write_file
+from memoranda.store.layout import Layout
+
+EDITORS: dict[str, Editor] = {
+    "json": JsonEditor(), "toml": TomlEditor(), "yaml": YamlEditor(), "yaml-list": YamlEditor(),
+    "markdown": MarkdownEditor(),
+}  # fmt: skip
+_ATTEMPTS, _BACKUPS = 5, 5
+
+
+class Target(NamedTuple):
+    """A file of a client with what shall stand in it, or shall no longer."""
+
+    client: Client
+    file: Path
+    format: str
+    edits: Sequence[Edit]
+
+
+class FileChange(NamedTuple):
+    """What became of a file: its text before and after (None: no file), and the copy of what it was."""
+
+    old: str | None
+    new: str | None
+    backup: Path | None = None
+
+
+def snippet(format: str, edits: Sequence[Edit]) -> str:
+    """What to paste into a file that is not changed by us."""
+    text = ""
+    for each in edits:
+        text, _ = EDITORS[format].put(text, each.path, each.name, each.value)
+    return text
+
+
+def present(target: Target) -> list[Any]:
+    """What stands now where each edit would put its value, None for nothing. Raises Unsure, StorageError."""
+    text = _text(_read(target.file))
+    return [None if text is None else EDITORS[target.format].find(text, each.path, each.name) for each in target.edits]
+
+
+class Installer:
+    """Changes files of clients for the memory in `home`, where it remembers what it made."""
+
+    def __init__(self, home: Path):
+        self.home, self.folder = home, Layout(home).install
+        self._records = self.folder / "records.json"
+
+    def add(self, target: Target, *, replace: bool = False, dry_run: bool = False) -> FileChange:
+        """Put the edits in. Raises Unsure when an entry of somebody else's has the name, unless `replace`."""
+        editor = EDITORS[target.format]
+
+        def added(old: str | None, notes: dict[str, Any]) -> str | None:
+            text = old or ""
+            for each in target.edits:
+                there = editor.find(text, each.path, each.name)
+                value, known = each.value, {}
+                if there is not None:
+                    if each.kept or there == value:
+                        continue
+                    is_ours = _is_ours(each, there, notes)
+                    if not replace and not is_ours:
+                        taken = f'it has an entry "{_name(each)}" already that is not ours'
+                        raise Unsure(f"{taken} (--replace takes its place)")
+                    if table.shares_hooks(there, target.client.id):
+                        continue
+                    same_kind = bool(table.command_of(there)) == bool(table.command_of(value))
+                    if is_ours and isinstance(there, dict) and same_kind:
+                        value = {**there, **value}
+                    if value == there:
+                        continue
+                    known = notes.get(each.label, {})
+                text, hint = editor.put(text, each.path, each.name, value)
+                notes[each.label] = {
+                    "hint": known.get("hint", [*(hint if there is None else Hint())]), "value": value,
+                    "created": known.get("created", old is None),
+                    "folders": known.get("folders", _made_folders(target.file, self._load())),
+                }  # fmt: skip
+                if each.kept:
+                    notes[each.label]["beside"] = None if old is None else editor.find(old, (), "hooks")
+            return text if text or old is not None else None
+
+        return self._change(target, added, dry_run)
+
+    def remove(self, target: Target, *, replace: bool = False, dry_run: bool = False) -> FileChange:
+        """Take the edits out. Raises Unsure when the entry is somebody else's, unless `replace`."""
+        editor = EDITORS[target.format]
+
+        def removed(old: str | None, notes: dict[str, Any]) -> str | None:
+            if old is None:
+                return None
+            text, created = old, False
+            for each in reversed(target.edits):
+                note = notes.pop(each.label, {})
+                created = created or bool(note.get("created"))
+                there = editor.find(text, each.path, each.name)
+                if there is None:
+                    continue
+                if each.kept and (not note or editor.find(text, (), "hooks") != note.get("beside")):
+                    continue  # hooks that came since may need it
+                if not replace and not _is_ours(each, there, {each.label: note}):
+                    raise Unsure(f'its entry "{_name(each)}" is not ours (--replace takes it out nevertheless)')
+                if table.shares_hooks(there, target.client.id):
+                    raise Unsure(f"our hook for {each.label} stands in one group with another")
+                text = editor.drop(text, each.path, each.name, Hint(*note["hint"]) if note else None)
+            return None if created and not text.strip("\ufeff \t\r\n") else text
+
+        return self._change(target, removed, dry_run)
+
+    def knows(self, target: Target) -> bool:
+        """Whether anything in the file was written by us."""
+        return bool(self._load().get(str(target.file)))
+
+    def wrote(self, target: Target, value: Any) -> bool:
+        """Whether `value` is what was last written into the file as the first of the edits."""
+        notes = self._load().get(str(target.file), {})
+        return bool(notes.get(target.edits[0].label, {}).get("value") == value)
+
+    def _change(
+        self, target: Target, change: Callable[[str | None, dict[str, Any]], str | None], dry_run: bool
+    ) -> FileChange:
+        """Carry `change` out. Raises Unsure, StorageError."""
+        if dry_run:
+            old = _text(_read(target.file))
+            new = change(old, self._load().get(str(target.file), {}))
+            folder = next(each for each in _parents(target.file) if each.exists())
+            if new != old and not os.access(folder, os.W_OK | os.X_OK):  # nothing may be made or replaced there
+                raise StorageError(str(target.file), reason(PermissionError(errno.EACCES, os.strerror(errno.EACCES))))
+            return FileChange(old, new)
+        with self._locked():
+            for _ in range(_ATTEMPTS):
+                records, file = self._load(), _read(target.file)
+                notes, old = records.setdefault(str(target.file), {}), _text(file)
+                made = _made(target.file, notes)
+                new = change(old, notes)
+                backup = None
+                if new != old:
+                    backup = self._back_up(target.client.id, file)
+                    if not _swap(target.file, file, new):
+                        if backup is not None:
+                            backup.unlink()
+                        continue
+                    with suppress(OSError):  # there is something else in it
+                        for folder in made if new is None else ():
+                            folder.rmdir()
+                put_derived(self._records, json.dumps({k: v for k, v in records.items() if v}, indent=1).encode())
+                return FileChange(old, new, backup)
+        raise StorageError(str(target.file), "another program keeps changing it; close it and try again")
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        try:
+            make_private(self.folder)
+            lock = lock_file(self.folder / "lock", fcntl.LOCK_EX)
+        except OSError as error:
+            raise StorageError("the memory home", reason(error)) from None
+        try:
+            yield
+        finally:
+            os.close(lock)
+
+    def _load(self) -> dict[str, Any]:
+        try:
+            rows = json.loads(self._records.read_bytes())
+        except (OSError, ValueError):
+            return {}  # without it, containers that were made for an entry stay behind empty
+        return rows if isinstance(rows, dict) else {}
+
+    def _back_up(self, client: str, file: File | None) -> Path | None:
+        """A copy of the file as it is, beside at most some older ones of the client."""
+        if file is None:
+            return None
+        stamp = re.sub(r"[^0-9TZ]", "", clock.stamp(clock.now()))
+        path = self.folder / f"{client}-{stamp}-{os.urandom(2).hex()}"
+        try:
+            write_file(str(path), file.data)
+        except OSError as error:
+            raise StorageError("the copy of the file", reason(error)) from None
+        for old in sorted(self.folder.glob(f"{client}-[0-9]*"))[:-_BACKUPS]:
+            old.unlink(missing_ok=True)
+        return path
+
+
+def _parents(file: Path) -> list[Path]:
+    """The folders above `file`, or above what it is a link to, the innermost first."""
+    return [*Path(os.path.realpath(file)).parents]
+
+
+def _made(file: Path, notes: dict[str, Any]) -> list[Path]:
+    """The folders above `file` that were made for it, as its notes say."""
+    count = max((each.get("folders", int(each.get("folder", False))) for each in notes.values()), default=0)
+    return _parents(file)[:count]
+
+
+def _made_folders(file: Path, records: dict[str, Any]) -> int:
+    """How many of the folders above `file` are not there, or were made for other files of these records: which of them
+    goes last takes the folder with it."""
+    ours = {folder for name, notes in records.items() for folder in _made(Path(name), notes)}
+    return len([*takewhile(lambda each: each in ours or not each.exists(), _parents(file))])
+
+
+def _name(edit: Edit) -> str:
+    """What the member is called; an item of a list says so itself."""
+    return edit.name if isinstance(edit.name, str) else str(edit.value["name"])
+
+
+def _is_ours(edit: Edit, value: Any, notes: dict[str, Any]) -> bool:
+    return edit.is_ours(value) or notes.get(edit.label, {}).get("value") == value
+
+
+def _read(file: Path) -> File | None:
+    try:
+        return read_file(os.path.realpath(file))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise StorageError(str(file), reason(error)) from None
+
+
+def _text(file: File | None) -> str | None:
+    if file is None:
+        return None
+    try:
+        return file.data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise Unsure("it is not UTF-8 text") from None
+
+
+def _swap(file: Path, old: File | None, new: str | None) -> bool:
+    """Make `new` (None: nothing) stand at `file`, through a symlink; False when it is no longer `old`."""
+    real = Path(os.path.realpath(file))
+    temp = real.with_name(f".{real.name}-{os.getpid()}-{os.urandom(4).hex()}")
+    try:
+        if new is not None:
+            real.parent.mkdir(parents=True, exist_ok=True)
+            write_file(str(temp), new.encode(), mode=0o600 if old is None else old.mode)
+        if new is not None and old is not None:
+            status = os.stat(real)
+            if (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid()):
+                with suppress(PermissionError):
+                    os.chown(temp, status.st_uid, status.st_gid)
+                    os.chmod(temp, stat.S_IMODE(status.st_mode))
+        now = _read(real)
+        if (now and now.etag) != (old and old.etag):
+            return False
+        if new is None:
+            real.unlink(missing_ok=True)
+        else:
+            os.replace(temp, real)
+            sync_folder(real.parent)
+    except OSError as error:
+        raise StorageError(str(file), reason(error)) from None
+    finally:
+        with suppress(OSError):  # it is in its place, or never was
+            temp.unlink()
+    return True
+
+
+def checked(text: str, pattern: str, message: str) -> str:
+    """`text` if the pattern fits all of it. Raises InvalidInput with the message."""
+    if not re.fullmatch(pattern, text):
+        raise InvalidInput(message)
+    return text
+
+
+def checked_name(name: str) -> str:
+    """A name for the entry. Raises InvalidInput."""
+    message = f'invalid name "{name}": use up to 64 letters, digits, - and _'
+    return checked(name, r"[A-Za-z][A-Za-z0-9_-]{0,63}", message)

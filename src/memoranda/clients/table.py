@@ -1,0 +1,251 @@
+"""The clients of clients.toml: where each keeps its configuration, what our entry in it is, and what some remember by
+themselves, which as projects every other agent finds."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from memoranda.clients.editing import Name
+from memoranda.clients.hook_events import CLIENTS
+from memoranda.errors import InvalidInput, MemorandaError
+
+if TYPE_CHECKING:
+    from memoranda.engine import Memory
+    from memoranda.engine.projects import Project
+
+_VARIABLE = re.compile(r"\$\{(\w+):-([^${}]*)\}")
+_SYSTEM = "macos" if sys.platform == "darwin" else "linux"
+_PLACES = (
+    ("claude", "CLAUDE_CONFIG_DIR", "~/.claude", "projects/*/memory"),
+    ("codex", "CODEX_HOME", "~/.codex", "memories"),
+    ("gemini", "", "~/.gemini", "tmp/*/memory"),
+)
+"""Of each client its name, the variable and the folder of its files, and the folders below that hold its memories."""
+_NAME = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """One table of clients.toml; `id` is its name there."""
+
+    id: str
+    title: str
+    file: Any
+    format: str
+    key: tuple[str, ...]
+    stdio: Mapping[str, Any]
+    checked: str
+    here: Any
+    program: str = ""
+    project: Any = None
+    http: Mapping[str, Any] | None = None
+    token: Mapping[str, Any] | None = None
+    note: str = ""
+    plugin: Mapping[str, Any] = field(default_factory=dict)
+    hooks: Mapping[str, Any] = field(default_factory=dict)
+
+    def place(self, environ: Mapping[str, str], project: Path | None = None, system: str = _SYSTEM) -> Path | None:
+        """The configuration file, in `project` if given; None when there is none for that."""
+        if project is None:
+            return _first(self.file, environ, system)
+        return None if self.project is None else project / _first(self.project, environ, system, project)
+
+    def is_here(self, environ: Mapping[str, str], system: str = _SYSTEM) -> bool:
+        """Whether the client is installed: its folder, its file or its program is there."""
+        here = self.here[system] if isinstance(self.here, dict) else self.here
+        folders = [expand(each, environ) for each in here]
+        found = any(folder.exists() for folder in [*folders, _first(self.file, environ, system)])
+        return found or bool(self.program and shutil.which(self.program, path=environ.get("PATH")))
+
+    def hook_file(self, environ: Mapping[str, str]) -> Path | None:
+        """The file with the client's hooks; None for a client without."""
+        return expand(self.hooks["file"], environ) if self.hooks else None
+
+
+class Edit(NamedTuple):
+    """One member to set at `path` of a file. `is_ours` says whether a value there is one that was set by us; one that
+    is `kept` stays as it is when it is there already."""
+
+    label: str
+    path: tuple[str, ...]
+    name: Name
+    value: Any
+    is_ours: Callable[[Any], bool]
+    kept: bool = False
+
+
+class Server(NamedTuple):
+    """What a client shall connect to: the command line `argv`, or else `url` with a token from the variable `token`."""
+
+    name: str
+    argv: tuple[str, ...] = ()
+    url: str = ""
+    token: str = ""
+
+
+@cache
+def clients() -> dict[str, Client]:
+    """All clients by id, in the order of the file."""
+    import tomllib
+
+    rows = tomllib.loads(Path(__file__).with_name("clients.toml").read_text("utf-8"))
+    return {name: Client(id=name, **(row | {"key": tuple(row["key"])})) for name, row in rows.items()}
+
+
+def agents_md(folder: Path) -> Client:
+    """What every agent reads in `folder`, as if it were a client: a paragraph about the memory is its entry."""
+    text = Path(__file__).with_name("AGENTS.md").read_text("utf-8").strip()
+    file = str(folder / "AGENTS.md")
+    return Client("agents-md", "AGENTS.md", file, "markdown", (), {"text": text}, "run", str(folder), project=file)
+
+
+def launcher() -> list[str]:
+    """The command line that starts this program, with absolute paths: programs with windows have no shell's PATH."""
+    program = sys.argv[0]
+    found = os.path.abspath(program) if os.path.dirname(program) else shutil.which(program) or ""
+    if os.path.basename(found) in ("memory", "memoranda") and os.access(found, os.X_OK):
+        return [found]
+    return [sys.executable, "-m", "memoranda"]
+
+
+def expand(text: str, environ: Mapping[str, str]) -> Path:
+    """The path, with `~` and `${NAME:-default}` filled in."""
+    while match := _VARIABLE.search(text):
+        text = text[: match.start()] + (environ.get(match[1]) or match[2]) + text[match.end() :]
+    if text == "~" or text.startswith("~/"):
+        text = (environ.get("HOME") or os.path.expanduser("~")) + text[1:]
+    return Path(text)
+
+
+def entry(client: Client, server: Server) -> Edit:
+    """Our entry for `server` in the client's file. Raises InvalidInput for a server it cannot have."""
+    shape: Mapping[str, Any] | None = client.stdio
+    if client.format == "markdown":
+        return Edit("paragraph", (), server.name, client.stdio["text"], lambda _: True)
+    if server.url:
+        shape = client.http
+        if shape is None:
+            raise InvalidInput(f"{client.title} takes no address of a server in its file. {client.note}".strip())
+        if server.token and client.token is None:
+            raise InvalidInput(f"{client.title} reads no token from the environment; put it in by hand")
+        shape = {**shape, **(client.token or {})} if server.token else shape
+    argv = server.argv or ("",)
+    words = {"command": argv[0], "args": [*argv[1:]], "argv": [*argv], "url": server.url, "name": server.name}
+    value = _filled(shape, words | {"token": server.token})
+    name: Name = server.name
+    if client.format == "yaml-list":
+        name = lambda item: isinstance(item, dict) and item.get("name") == server.name
+    return Edit("server", client.key, name, value, is_our_server)
+
+
+def hooks(client: Client, program: Sequence[str]) -> list[Edit]:
+    """What makes the client call `memory hook`; nothing for one without hooks."""
+    if not client.hooks:
+        return []
+    command = shlex.join([*program, "hook", client.id])
+    ours = lambda item: any(_is_our_hook(each, client.id) for each in _strings(item))
+    alone = [Edit(key, (), key, each, lambda _: True, True) for key, each in client.hooks.get("alone", {}).items()]
+    events = CLIENTS[client.id].events
+    entries = [(event, _filled(client.hooks["entry"], {"hook": command, "event": event})) for event in events]
+    return alone + [Edit(event, ("hooks", event), ours, value, ours) for event, value in entries]
+
+
+def shares_hooks(value: Any, client: str) -> bool:
+    """Whether the commands of others stand in one group of hooks with ours."""
+    if not isinstance(value, dict) or not isinstance(value.get("hooks"), list):
+        return False
+    return not all(any(_is_our_hook(each, client) for each in _strings(item)) for item in value["hooks"])
+
+
+def is_our_server(value: Any) -> bool:
+    """Whether an entry starts this program."""
+    words = [*_strings(value)]
+    names = {os.path.basename(each) for each in words}
+    return "mcp" in words and bool(names & {"memory", "memoranda"})
+
+
+def command_of(value: Any) -> list[str]:
+    """The command line of an entry of any client's shape; empty for an address."""
+    if not isinstance(value, dict):
+        return []
+    command = value.get("command", value.get("cmd", []))
+    words = [command] if isinstance(command, str) else command
+    more = value.get("args", [])
+    words = [*words, *more] if isinstance(words, list) and isinstance(more, list) else []
+    return [each for each in words if isinstance(each, str)]
+
+
+def _is_our_hook(command: str, client: str) -> bool:
+    return f" hook {client}" in command and ("memory" in command or "memoranda" in command)
+
+
+def _first(value: Any, environ: Mapping[str, str], system: str, folder: Path = Path()) -> Path:
+    value = value[system] if isinstance(value, dict) else value
+    places = [expand(each, environ) for each in ([value] if isinstance(value, str) else value)]
+    return next((place for place in places if (folder / place).exists()), places[0])
+
+
+def _strings(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [text for each in inner for text in _strings(each)]
+
+
+def _filled(shape: Any, words: Mapping[str, Any]) -> Any:
+    """The shape with its placeholders filled in."""
+    if isinstance(shape, Mapping):
+        return {key: _filled(each, words) for key, each in shape.items()}
+    if isinstance(shape, list):
+        return [_filled(each, words) for each in shape]
+    if isinstance(shape, str):
+        for key, word in words.items():
+            if shape == f"{{{key}}}":
+                return word
+            shape = shape.replace(f"{{{key}}}", word) if isinstance(word, str) else shape
+    return shape
+
+
+def auto_memory_folder(home: Path) -> Path:
+    """The folder of project `claude memory`, for the memories Claude Code writes by itself."""
+    return home / "projects" / "claude-memory"
+
+
+def add_native(memory: Memory) -> tuple[list[Project], list[tuple[Path, str]]]:
+    """Make a project of each folder in which Claude Code, Codex and Gemini CLI keep memories of their own that is none
+    yet. Returns them, and the folders left out with the reason. Raises InvalidInput for an agent."""
+    if memory.agent is not None:
+        raise InvalidInput("only the owner adds the memories of other programs; run it without an agent's name")
+    added: list[Project] = []
+    refused: list[tuple[Path, str]] = []
+    known = {os.path.realpath(each.root) for each in memory.projects}
+    names = {each.name.lower() for each in memory.projects}
+    for client, variable, usual, below in _PLACES:
+        root = Path(os.path.expanduser(os.environ.get(variable) or usual))
+        for folder in sorted(root.glob(below)):
+            if not folder.is_dir() or not any(folder.rglob("*.md")) or os.path.realpath(folder) in known:
+                continue
+            # Its name: the end of the path of the project they are about, which is written with `-` for `/`.
+            told = "-".join(folder.relative_to(root).parts[1:-1])
+            told = re.sub(r"[^\w .\-]+", "-", told.removeprefix(re.sub(r"[^A-Za-z0-9]", "-", str(Path.home()))))
+            told = told.strip(" .-")[-(_NAME - len(client) - 4) :].strip(" .-")
+            name = f"{client} {told}".strip()
+            numbered = (f"{name} {number}" for number in range(2, 100))
+            free = next(each for each in (name, *numbered) if each.lower() not in names)
+            try:
+                project, _ = memory.add_project(free, str(folder), make=False, hidden=True)
+            except MemorandaError as error:
+                refused.append((folder, str(error)))
+                continue
+            names.add(free.lower())
+            added.append(project)
+    return added, refused

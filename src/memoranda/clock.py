@@ -1,0 +1,240 @@
+"""The one clock, durations such as `1h30m`, time frames such as `7d` or `yesterday`, and how long a call may wait."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
+from typing import TypeVar
+
+from memoranda.errors import InvalidInput, TimeframeError
+
+T = TypeVar("T")
+Clock = Callable[[], datetime]
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SPELLED = {
+    60: "m min mins minute minutes 分钟", 3600: "h hour hours 小时 个小时", 86400: "d day days 天",
+    7 * 86400: "w week weeks 周 星期 个星期", 30 * 86400: "mo month months 个月", 365 * 86400: "y year years 年",
+}  # fmt: skip
+_UNITS = {name: seconds for seconds, names in _SPELLED.items() for name in names.split()}
+_PHRASE = re.compile(r"^(?:(?:in )?(?:the )?(?:last|past) (?=[0-9]|an? |one )|(?:the )?past (?=[a-z]))(.*)")
+_ONE = re.compile(r"^(?:an?|one) |^(?=(?:hour|day|week|month|year)$)")
+_ARTICLE = re.compile(r"(?:an?|one) ")
+_CHINESE_NUMBERS = "〇一二三四五六七八九十两"
+_LONGEST = 4000
+_TIME_OF_DAY = r"[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?"
+_WRITTEN = re.compile(rf"([0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}})(?:[t ]({_TIME_OF_DAY})(.*))?").fullmatch
+"""A date, or a date and a time of day, with or without an offset."""
+
+
+def now() -> datetime:
+    """The present moment, aware, UTC. `Memory` takes another clock as an argument."""
+    return datetime.now(UTC)
+
+
+def stamp(moment: datetime) -> str:
+    """`moment` as ISO 8601 UTC with `Z`; the fraction only when there is one."""
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def microseconds(moment: datetime) -> int:
+    """An aware time as whole microseconds since 1970."""
+    return (moment - EPOCH) // timedelta(microseconds=1)
+
+
+def parse_stamp(text: str) -> datetime:
+    """An RFC 3339 time (any offset; none means UTC) as an aware UTC datetime. Raises ValueError."""
+    return to_utc(datetime.fromisoformat(text.strip()), UTC)
+
+
+def to_utc(moment: datetime, zone: tzinfo | None) -> datetime:
+    """`moment` in UTC; without an offset it is a wall time of `zone` (None: of the system)."""
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=zone) if zone else moment.astimezone()
+    return moment.astimezone(UTC)
+
+
+def as_of(text: str, now: datetime, zone: tzinfo | None = None) -> datetime:
+    """The moment that `text`, a time frame of `since`, a month (`2025-03`) or a year, asks about: of a day, month or
+    year its last one. Aware, in `zone`. Raises TimeframeError."""
+    if isinstance(text, str) and (month := re.fullmatch("([0-9]{4})(-[0-9]{2})?", text.strip())):
+        first = since(f"{month[1]}{month[2] or '-12'}-01", now, zone).astimezone(zone)
+        return (first + timedelta(days=31)).replace(day=1) - timedelta(microseconds=1)
+    begins = since(text, now, zone).astimezone(zone)
+    is_day = (begins.hour, begins.minute, begins.second, begins.microsecond) == (0, 0, 0, 0)
+    return begins + timedelta(days=1, microseconds=-1) if is_day else begins
+
+
+CALL_WAITS = 5.0
+"""Seconds one call waits at most, for all locks together."""
+COMMAND_WAITS = 20.0
+"""The same for a call of a command, which has nobody wait behind it: as long as the lock goes from one to the next."""
+
+
+class _Waits(threading.local):
+    """What this thread may still wait: `left` seconds (None: no call is under way), and what ends its waits at once."""
+
+    left: float | None = None
+    stop: threading.Event | None = None
+
+
+_waits = _Waits()
+
+
+@dataclass(slots=True)
+class Waited:
+    """How often, and for how many seconds together, threads of this process waited for a lock."""
+
+    count: int = 0
+    seconds: float = 0.0
+
+
+waited = Waited()
+
+
+@contextmanager
+def waits_at_most(seconds: float) -> Iterator[None]:
+    """Inside, all that this thread waits for takes at most so long together; a block around it may allow less."""
+    outer = _waits.left
+    _waits.left = start = seconds if outer is None else min(seconds, outer)
+    try:
+        yield
+    finally:
+        _waits.left = None if outer is None else outer - (start - (_waits.left or 0.0))
+
+
+@contextmanager
+def waits_until(stop: threading.Event) -> Iterator[None]:
+    """Inside, this thread stops waiting for locks as soon as `stop` is set."""
+    before, _waits.stop = _waits.stop, stop
+    try:
+        yield
+    finally:
+        _waits.stop = before
+
+
+def wait_for(is_done: Callable[[], bool], seconds: float = CALL_WAITS) -> bool:
+    """Ask `is_done` again and again, for at most `seconds` and what the call may still wait. Returns its answer."""
+
+    def ask_again(seconds: float) -> bool:
+        end, pause, stop = time.monotonic() + seconds, 0.0005, _waits.stop or threading.Event()
+        while time.monotonic() < end and not stop.wait(pause):
+            if is_done():
+                return True
+            pause = min(pause * 1.5, 0.01)
+        return False
+
+    return is_done() or block_for(ask_again, seconds)
+
+
+def block_for(wait: Callable[[float], T], seconds: float = CALL_WAITS) -> T:
+    """What `wait` returns, which waits by itself for as many seconds as it is told: at most `seconds`, and what the
+    call may still wait."""
+    left = CALL_WAITS if _waits.left is None else _waits.left
+    begun = time.monotonic()
+    try:
+        return wait(min(seconds, left))
+    finally:
+        took = time.monotonic() - begun
+        waited.count += 1
+        waited.seconds += took
+        if _waits.left is not None:
+            _waits.left = max(0.0, left - took)
+
+
+def may_wait() -> bool:
+    """Whether the call of this thread may wait any longer."""
+    return _waits.left != 0.0 and not (_waits.stop is not None and _waits.stop.is_set())
+
+
+class _System(tzinfo):
+    """The system's time zone as the C library knows it, summer time included."""
+
+    def utcoffset(self, moment: datetime | None) -> timedelta | None:
+        return None if moment is None else moment.replace(tzinfo=None).astimezone().utcoffset()
+
+    def dst(self, moment: datetime | None) -> timedelta | None:
+        return None
+
+    def tzname(self, moment: datetime | None) -> str | None:
+        return None if moment is None else moment.replace(tzinfo=None).astimezone().tzname()
+
+    def fromutc(self, moment: datetime) -> datetime:
+        local = moment.replace(tzinfo=UTC).astimezone()
+        first = local.replace(tzinfo=self, fold=0)
+        return first if first.utcoffset() == local.utcoffset() else first.replace(fold=1)
+
+
+SYSTEM_ZONE: tzinfo = _System()
+"""The system's time zone, for what needs a zone as a value."""
+
+
+def duration(text: str) -> timedelta:
+    """A duration of contract 001, 15: `30s`, `5m`, `168h`, `30d` and sums such as `1h30m`.
+
+    Raises InvalidInput naming the text.
+    """
+    value = str(text).strip()
+    if not re.fullmatch(r"(?:\d+[smhd])+", value):
+        raise InvalidInput(f'Not a duration: "{text}". Use e.g. 30s, 5m, 168h, 30d or 1h30m.')
+    try:
+        parts = re.findall(r"(\d+)(.)", value)
+        return timedelta(seconds=sum(int(count) * _UNITS.get(unit, 1) for count, unit in parts))
+    except OverflowError:
+        raise InvalidInput(f'Duration too long: "{text}". Use at most 999999999d.') from None
+
+
+def since(text: str, now: datetime, zone: tzinfo | None = None) -> datetime:
+    """The moment the time frame `text` (`2h`, `3 days ago`, `yesterday`, `2026-11-01`, `3天`; contract 000b, 5)
+    begins, aware UTC, exact to the second.
+
+    Amounts count back from `now` (aware); days and weeks begin at midnight of `zone`, by default the system's.
+    An amount longer than the calendar gives its first moment. Raises TimeframeError for anything not listed in
+    the contract, zero and negative amounts included.
+    """
+    if not isinstance(text, str) or len(text) > _LONGEST:
+        raise TimeframeError(str(text)[:100])
+    written = " ".join(text.lower().split())
+    bare = _PHRASE.sub(r"\1", written).removeprefix("最近").removeprefix("过去")
+    squeezed = _ONE.sub("1 ", bare) if bare != written or _ARTICLE.match(written) else bare
+    squeezed = squeezed.replace(" ", "")
+    if squeezed and (digit := _CHINESE_NUMBERS.find(squeezed[0])) > 0:
+        squeezed = f"{2 if digit == 11 else digit}{squeezed[1:]}"
+    if amount := re.fullmatch(r"([0-9]+)([a-z]+|[\u4e00-\u9fff]+)", squeezed):
+        seconds = int(amount[1]) * _UNITS.get(amount[2].removesuffix("ago"), 0)
+        if not seconds:
+            raise TimeframeError(text)
+        try:
+            return (now - timedelta(seconds=seconds)).astimezone(UTC)
+        except OverflowError:
+            return datetime.min.replace(tzinfo=UTC)
+    local = now.astimezone(zone)
+    if begin := _BEGINS.get(squeezed):
+        return to_utc(begin(datetime(local.year, local.month, local.day)), zone)
+    match = _WRITTEN(written)
+    offset = ((match and match[3]) or "").replace(" ", "").upper()
+    try:
+        if match is None or not re.fullmatch("(?:Z|[+-][0-9]{2}:?[0-9]{2})?", offset):
+            raise ValueError(text)
+        return to_utc(datetime.fromisoformat(f"{match[1]}T{match[2] or '00:00'}{offset}"), zone)
+    except (ValueError, OverflowError):
+        raise TimeframeError(text) from None
+
+
+_FRAMES: dict[str, Callable[[datetime], datetime]] = {
+    "today 今天": lambda day: day,
+    "yesterday 昨天": lambda day: day - timedelta(days=1),
+    "thisweek 本周": lambda day: day - timedelta(days=day.weekday()),
+    "lastweek 上周": lambda day: day - timedelta(days=day.weekday() + 7),
+    "thismonth 本月 这个月": lambda day: day.replace(day=1),
+    "lastmonth 上月 上个月": lambda day: (day.replace(day=1) - timedelta(days=1)).replace(day=1),
+    "thisyear 今年": lambda day: day.replace(month=1, day=1),
+    "lastyear 去年": lambda day: day.replace(year=day.year - 1, month=1, day=1),
+}
+_BEGINS = {name: begin for names, begin in _FRAMES.items() for name in names.split()}
+"""Name of a time frame → its first day, from midnight of the present day."""

@@ -1,0 +1,19 @@
+"""The engine: the only one who touches notes and index. Everything else is a view of its verbs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from memoranda.engine.memory import Memory, open_memory
+
+__all__ = ["Memory", "open_memory"]
+
+
+def __getattr__(name: str) -> Any:
+    # Imported at first use: what a shell is offered needs no open memory.
+    if name not in __all__:
+        raise AttributeError(f"module 'memoranda.engine' has no attribute {name!r}")
+    from memoranda.engine import memory
+
+    return getattr(memory, name)

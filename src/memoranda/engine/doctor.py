@@ -1,0 +1,244 @@
+"""What is wrong with a home, and mending what loses nothing (contract 001, 16)."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import sqlite3
+import stat
+from dataclasses import dataclass
+
+from memoranda.config import absolute
+from memoranda.engine.embedding import Embedding
+from memoranda.engine.engine import Engine
+from memoranda.engine.erase import finish
+from memoranda.engine.freshness import NOT_UTF8
+from memoranda.engine.history import HistoryVerbs
+from memoranda.engine.overview import home_path
+from memoranda.engine.reading import ReadVerbs
+from memoranda.engine.writing import links_without, set_keys
+from memoranda.errors import MemorandaError, StorageError
+from memoranda.note.model import ARCHIVE_PROJECT, CATEGORY_PROJECT, REMINDERS
+from memoranda.note.reminder import Reminder
+from memoranda.query import Query
+from memoranda.store.base import sha256
+from memoranda.store.files import is_alive, lock_file, reason
+from memoranda.store.home import HOME_TEMP
+from memoranda.store.layout import SKIPPED_FOLDERS, TEMP_PREFIX
+from memoranda.store.path_guard import open_folder
+
+_TEMP = re.compile(re.escape(TEMP_PREFIX) + r"(\d+)-")
+_REBUILD = "rebuild it from the notes"
+_WARNING_LEVELS = {
+    "bad_frontmatter": "warning", "category_differs": "info", "not_utf8": "warning", "partly_read": "info",
+}  # fmt: skip
+
+
+@dataclass(slots=True)
+class Finding:
+    """`level` is error, warning or info; `path` as `memory log` shows it; `fix` names a safe repair, "" = none."""
+
+    level: str
+    code: str
+    path: str
+    text: str
+    fix: str = ""
+    fixed: bool = False
+
+
+def examine(memory: ReadVerbs) -> list[Finding]:
+    """Everything worth knowing, errors first. Changes nothing but the index."""
+    engine = memory.engine
+    damaged = Finding("error", "index_stale", ".memoranda/index.db", "the index is damaged", _REBUILD)
+    with engine.guard:
+        # An index behind the disk is no finding: every call catches up by itself.
+        found = [*_unfinished(engine), *([] if engine.index.is_sound() else [damaged])]
+        try:
+            found += _notes(memory)
+        except sqlite3.Error as error:
+            if not engine.index.is_corrupt(error):
+                raise StorageError("the index", engine.index.explain(error)) from None
+            engine.rebuild_index()  # what the notes say can only be seen with an index
+            found = [*_unfinished(engine), damaged, *_notes(memory)]
+        name, warnings = engine.settings.file.name, engine.settings.warnings
+        found += [Finding("warning", "bad_config", name, warning) for warning in warnings]
+        if trouble := engine.home.trouble():
+            found.append(Finding("warning", "weak_role", engine.settings.space, trouble))
+        found += _leftovers(engine)
+        graphs = [store.root for store in engine.stores.values() if store.holds_entities and os.path.exists(store.root)]
+        if engine.settings.graph_file:
+            graphs.append(str(absolute(engine.settings.graph_file)))
+        if graphs:
+            from memoranda.store.inplace.graph_store import GraphStore
+        for place in dict.fromkeys(graphs):
+            file = os.path.basename(place)
+            graph = GraphStore(file, place, logs=False)
+            try:
+                graph.fresh()
+            except MemorandaError as error:
+                found.append(Finding("error", "unreadable", file, str(error)))
+            found += [Finding("warning", "unreadable", file, text) for text in graph.warnings()]
+        if (mode := stat.S_IMODE(os.stat(engine.layout.root).st_mode)) & 0o077:
+            text = f"others can read the home (mode {mode:o})"
+            found.append(Finding("warning", "permissions", ".", text, "set its mode to 700"))
+    order = ("error", "warning", "info")
+    return sorted(found, key=lambda each: (order.index(each.level), each.code, each.path))
+
+
+def _notes(memory: ReadVerbs) -> list[Finding]:
+    """What only the index can tell: what could not be read, what reading noticed, and what does not fit together."""
+    engine, notes = memory.engine, memory.index.notes
+    engine.fresh(whole=True)
+    found = []
+    for (project, path), why in sorted(engine.freshness.unreadable.items()):
+        code = "bad_frontmatter" if why.startswith("bad_frontmatter") else "unreadable"
+        text = why.partition(": ")[2] or why
+        found.append(Finding("error", code, f"{project}/{path}", f"{text}; it is left out until it is mended"))
+    for name, store in engine.stores.items():
+        what, exists = ("file", os.path.exists) if store.holds_entities else ("folder", os.path.isdir)
+        if name not in engine.layout.built_in and not exists(store.root):
+            found.append(Finding("error", "broken_store", name, f"the project's {what} is missing"))
+
+    for project, path, warnings in notes.warnings():
+        info = notes.get(project, path)
+        for warning in warnings if info is not None and memory.sees(info.scope) else ():
+            code, _, text = warning.partition(": ")
+            if code not in _WARNING_LEVELS:
+                code, text = "bad_frontmatter", warning
+            found.append(Finding(_WARNING_LEVELS[code], code if code != "not_utf8" else "unreadable",
+                                 f"{project}/{path}", text or NOT_UTF8))  # fmt: skip
+
+    for infos in notes.duplicates().values():
+        seen = [info for info in infos if memory.sees(info.scope)]
+        for info in seen if len(seen) > 1 else ():
+            text = f"id {info.id} is used by another note too"
+            found.append(Finding("error", "duplicate_id", f"{info.project}/{info.path}", text))
+    if engine.layout.vectors.exists() and (count := Embedding(memory).gone()):
+        text = f"{count} vectors are of texts that are gone"
+        found.append(Finding("info", "unreferenced_vectors", "vectors", text, "drop them"))
+    return found + _memories(memory)
+
+
+def _unfinished(engine: Engine) -> list[Finding]:
+    """What a change and an erasure left: their records, and kept texts no change refers to."""
+    text = "a change was interrupted and could not be finished; its files may be out of reach"
+    records = map(os.path.basename, engine.home.set_aside())
+    found = [Finding("error", "unfinished_write", record, text, "finish it") for record in records]
+    if engine.layout.erasing.exists():
+        text = "notes are being erased, or it was interrupted; some of their texts are still there"
+        found.append(Finding("error", "unfinished_erase", engine.layout.erasing.name, text, "finish it"))
+    count = len(engine.home.history.unreferenced(engine.home.spared()))
+    if count:
+        text = f"{count} kept {'text belongs' if count == 1 else 'texts belong'} to no change"
+        found.append(Finding("info", "unreferenced_text", "history", text, "remove it"))
+    return found
+
+
+def _memories(memory: ReadVerbs) -> list[Finding]:
+    """Ids in the links of memories that no memory has, contents edited by hand, and reminders that will not fire,
+    though somebody gave them a time."""
+    engine, zone, now = memory.engine, memory.settings.reading_zone, memory.clock()
+    infos, _ = memory.list(Query(projects=(CATEGORY_PROJECT,)), limit=0, order="path")
+    reminders = [info for info in infos if info.category == REMINDERS]
+    infos += memory.list(Query(projects=(CATEGORY_PROJECT,), archived=True), limit=0, order="path")[0]
+    known = {info.id for info in infos}
+    known |= {str(each) for info in infos for each in info.header.get("merged") or ()}
+    found = []
+    for info in infos:
+        place = home_path(info)
+        for link in info.links:
+            # For an agent a link to a note it may not see looks the same: only the owner is told.
+            if memory.agent is None and link not in known:
+                text = f"links to {link}, which is gone"
+                found.append(Finding("warning", "dangling_link", place, text, "remove the link"))
+        wanted = info.header.get("content_hash")
+        if wanted:
+            try:
+                note = engine.parse(info.project, info.path, engine.store(info.project).read(info.path))
+            except StorageError as error:
+                found.append(Finding("error", "unreadable", place, f"{error.reason}; it is shown as it was"))
+                continue
+            if note is not None and sha256(note.content.encode()) != wanted:
+                found.append(Finding("info", "hash_differs", place, "edited by hand"))
+    for info in reminders:
+        complaints = Reminder.of(info.header).complaints(now, zone, locked=info.locked)
+        found += [Finding("warning", "bad_frontmatter", home_path(info), why) for why in complaints]
+    return found
+
+
+def _leftovers(engine: Engine) -> list[Finding]:
+    """What processes left that are no more: the lock file of a daemon that was killed, which names it though nobody
+    holds it, and temporary files, in the projects and beside the files of the home."""
+    place, left = engine.layout.daemon_lock, list[Finding]()
+    try:
+        fd = lock_file(place, fcntl.LOCK_SH | fcntl.LOCK_NB, access=os.O_RDONLY, make=False)
+        if pid := os.read(fd, 20).decode("utf-8", "replace").strip():
+            text = f"left behind by a daemon that was killed (process {pid}); the next one starts all the same"
+            left.append(Finding("warning", "stale_lock", place.name, text, "empty it"))
+        os.close(fd)
+    except (BlockingIOError, FileNotFoundError):
+        pass
+    except OSError as error:
+        left.append(Finding("warning", "stale_lock", place.name, f"it cannot be read: {reason(error)}"))
+    found = [(name, HOME_TEMP.fullmatch(name)) for name in sorted(os.listdir(engine.layout.root))]
+    for name, store in engine.stores.items():
+        for folder, folders, files in os.walk(store.root):
+            folders[:] = [each for each in folders if not each.startswith(".") and each not in SKIPPED_FOLDERS]
+            shown = os.path.normpath(os.path.join(name, os.path.relpath(folder, store.root)))
+            found += [(f"{shown}/{each}", _TEMP.match(each)) for each in files]
+    text, fix = "left behind by a program that ended", "remove it"
+    over = [path for path, match in found if match and not is_alive(int(match[1]))]
+    return left + [Finding("warning", "stale_temp", path, text, fix) for path in over]
+
+
+def repair(memory: ReadVerbs, findings: list[Finding]) -> None:
+    """Carry out the safe repairs of these findings and mark them `fixed`. Raises StorageError."""
+    with memory.engine.writing():
+        for finding in findings:
+            if finding.fix:
+                _repair(memory, finding)
+                finding.fixed = True
+
+
+def _repair(memory: ReadVerbs, finding: Finding) -> None:
+    engine, home = memory.engine, memory.engine.home
+    place, _, path = finding.path.partition("/")
+    match finding.code:
+        case "unfinished_write":
+            home.retry(str(engine.layout.private / finding.path))
+        case "unfinished_erase":
+            finish(HistoryVerbs(engine, None, memory.face))
+        case "unreferenced_text":
+            home.history.sweep(home.spared())
+        case "unreferenced_vectors":
+            Embedding(memory).drop_gone()
+        case "index_stale":
+            engine.rebuild_index()
+            engine.fresh()
+        case "dangling_link":
+            info = memory.index.notes.get(CATEGORY_PROJECT if place == CATEGORY_PROJECT else ARCHIVE_PROJECT, path)
+            gone = finding.text.removeprefix("links to ").partition(",")[0]
+            if info is not None and gone in info.links:
+                with memory.change("unlink", fresh=False) as change:
+                    set_keys(memory, change, info, links_without(info, gone))
+        case "permissions":
+            os.chmod(engine.layout.root, 0o700)
+        case "stale_lock" | "stale_temp":
+            try:
+                if finding.code == "stale_lock":
+                    fd = lock_file(engine.layout.daemon_lock, fcntl.LOCK_EX | fcntl.LOCK_NB, make=False)
+                    os.ftruncate(fd, 0)
+                    os.close(fd)
+                elif not path:
+                    os.unlink(engine.layout.root / place)
+                else:
+                    folder, _, name = path.rpartition("/")
+                    with open_folder(engine.store(place).root, folder, place) as opened:
+                        os.unlink(name, dir_fd=opened.fd)
+            except (BlockingIOError, FileNotFoundError):
+                return  # a daemon has started, or somebody removed it
+            except OSError as error:
+                raise StorageError(finding.path, reason(error)) from None
+        case code:
+            raise AssertionError(f"nothing repairs {code}")

@@ -1,0 +1,198 @@
+"""Searching by meaning: the home's vectors, made in the background (docs/semantic.md)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memoranda.engine.engine import verb
+from memoranda.engine.transaction import HomeSession
+from memoranda.errors import StorageError
+from memoranda.index.vectors import ModelSettings, identify
+from memoranda.index.vectors import NoModel as NoModel
+from memoranda.store.files import make_private, reason
+from memoranda.store.layout import Layout
+
+if TYPE_CHECKING:
+    from memoranda.config import Settings
+    from memoranda.index.search.ranking import Nearness
+    from memoranda.index.vectors.nearest import EmbeddingCounts, KnownTexts, Vectors
+
+AT_ONCE, CHARACTERS = 8, 2_000
+"""Passages, and characters of them, embedded at once while others call: a tenth of a second on one core, which the
+model does not share among threads."""
+THOROUGH_AT_ONCE, THOROUGH_CHARACTERS = 32, 8_000
+"""The same where somebody waits for all of them: as many cores as there are."""
+_NOTES_AT_ONCE = 10
+"""Notes cut into passages under the lock."""
+_NEAREST = 60
+"""So many of the nearest passages are weighed besides the notes that hold words of the question."""
+
+
+def known_texts(settings: Settings, texts: tuple[str, ...]) -> KnownTexts | None:
+    """The vectors of texts of the program's own, kept in the home; None without a model."""
+    try:
+        choice = ModelSettings(settings.semantic_model, settings.semantic_endpoint, settings.semantic_key)
+        return _known_texts(Layout(settings.home).vectors, choice, texts)
+    except NoModel:
+        return None
+
+
+@lru_cache(maxsize=1)
+def _known_texts(folder: Path, choice: ModelSettings, texts: tuple[str, ...]) -> KnownTexts:
+    identify(choice)  # without a model, numpy need not be imported
+    from memoranda.index.vectors.nearest import KnownTexts
+
+    return KnownTexts(folder, choice, texts)
+
+
+class Embedding:
+    """The vectors of the home of `memory`, seen by its caller. Where no model is set up, nothing is embedded and
+    nothing is near; `trouble` says why."""
+
+    def __init__(self, memory: HomeSession):
+        self.memory = memory
+        self.engine = memory.engine
+
+    @property
+    def vectors(self) -> Vectors | None:
+        """The vectors by the configured model, or by the one installed; None when there is none."""
+        engine = self.engine
+        with engine.guard:
+            if engine.vectors is None and not engine.no_vectors:
+                settings = engine.settings
+                choice = ModelSettings(settings.semantic_model, settings.semantic_endpoint, settings.semantic_key)
+                try:
+                    identify(choice)
+                    from memoranda.index.vectors.nearest import Vectors
+
+                    engine.vectors = Vectors(engine.index, engine.layout.vectors, choice)
+                except NoModel as error:
+                    engine.no_vectors = str(error)
+            return engine.vectors
+
+    @property
+    def trouble(self) -> str:
+        """Why there are no vectors, or ""."""
+        return "" if self.vectors is not None else self.engine.no_vectors
+
+    @property
+    def name(self) -> str | None:
+        """The model's name."""
+        return None if (vectors := self.vectors) is None else vectors.identity.name
+
+    @property
+    def nearness(self) -> Nearness | None:
+        """How near notes are to a question, for the ranking; None without a model or before anything is embedded."""
+        vectors = self.vectors
+        if vectors is None or not self.engine.layout.vectors.exists():
+            return None
+
+        def near(text: str, rows: Collection[int]) -> dict[int, float]:
+            try:
+                return vectors.cosines(text, rows, _NEAREST, viewer=self.memory.agent)
+            except NoModel as error:
+                self._give_up(error)
+                return {}
+
+        return near
+
+    @verb
+    def counts(self) -> EmbeddingCounts | None:
+        """How far embedding is; None without a model."""
+        self.engine.fresh()
+        return None if (vectors := self.vectors) is None else vectors.counts()
+
+    def some(
+        self, seconds: float, *, stop: Callable[[], bool] = lambda: False,
+        progress: Callable[[int, int], None] | None = None, thorough: bool = False,
+    ) -> int:  # fmt: skip
+        """Embed passages that wait, for about `seconds`. Returns how many are done: 0 = none waits, there is no model,
+        or another process is at it. The guard is released between batches. `progress` is called with (done, total).
+        `thorough`: every note is looked at, another process is waited for, and no vector of a text that is gone stays.
+        Raises NoModel (the model cannot be loaded), NoAnswer, StorageError."""
+        vectors = self.vectors
+        if vectors is None:
+            return 0
+        from memoranda.index.vectors.store import locked
+
+        folder, done, total, anew = self.engine.layout.vectors, 0, 0, thorough
+        try:
+            make_private(folder)
+            with locked(folder / "embedding", wait=thorough) as free:
+                end = time.monotonic() + seconds
+                while free and not stop():
+                    while self._part(vectors, anew) and not stop() and time.monotonic() < end:
+                        anew = False
+                    anew = False
+                    if progress is not None and not done:
+                        total = vectors.counts().waiting
+                    if not (texts := self._waiting(vectors, thorough)):
+                        if done or thorough or not self.engine.vectors_collected:
+                            self._collect(vectors, thorough)
+                        break
+                    vectors.embed(texts)
+                    done += len(texts)
+                    if progress is not None:
+                        progress(min(done, total), total)
+                    if time.monotonic() >= end:
+                        break
+            return done
+        except OSError as error:
+            raise StorageError("the vectors", reason(error)) from None
+        except NoModel as error:
+            self._give_up(error)
+            raise
+
+    @verb
+    def _part(self, vectors: Vectors, anew: bool) -> int:
+        self.engine.fresh()
+        with self.engine.home.lock, self.engine.index.transaction():
+            return vectors.part(_NOTES_AT_ONCE, anew=anew)
+
+    @verb
+    def _waiting(self, vectors: Vectors, thorough: bool) -> dict[int, str]:
+        return vectors.waiting(*(THOROUGH_AT_ONCE, THOROUGH_CHARACTERS) if thorough else (AT_ONCE, CHARACTERS))
+
+    @verb
+    def gone(self) -> int:
+        """How many vectors are of texts no note has now; 0 as long as that is not known of all notes."""
+        engine, vectors = self.engine, self.vectors
+        if vectors is None or vectors.counts().notes:
+            return 0
+        with engine.home.lock, engine.index.transaction():
+            vectors.forget_gone()
+        return vectors.gone(engine.layout.indexes())
+
+    @verb
+    def drop_gone(self) -> None:
+        """Drop every vector of a text that no note has now; without a model, nothing tells whose they are, and all
+        go. Raises StorageError."""
+        engine, vectors = self.engine, self.vectors
+        folder = engine.layout.vectors
+        if vectors is None:
+            for each in folder.glob("*") if folder.exists() else ():
+                each.unlink(missing_ok=True)
+            return
+        while self._part(vectors, False):
+            continue
+        with engine.home.lock, engine.index.transaction():
+            vectors.forget_gone()
+        vectors.collect(engine.layout.indexes(), least_share=0.0)
+
+    @verb
+    def _collect(self, vectors: Vectors, thorough: bool) -> None:
+        """Only for the home's own index: one that shows more projects must not decide for the others."""
+        engine = self.engine
+        engine.vectors_collected = True
+        with engine.home.lock, engine.index.transaction():
+            vectors.forget_gone()
+        if not engine.extra:
+            vectors.collect(engine.layout.indexes(), least_share=0.0 if thorough else 0.25)
+
+    def _give_up(self, error: NoModel) -> None:
+        with self.engine.guard:
+            self.engine.vectors, self.engine.no_vectors = None, str(error)

@@ -1,0 +1,496 @@
+"""What all callers of one open home share: the guard, the lock, the index, and the projects' stores.
+
+One thread at a time is inside (`guard`); writers also hold the home's lock. The order is always guard, then lock. While
+changes are staged, the lock is held on and their rows are in one open transaction of the index.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, nullcontext
+from datetime import datetime, timedelta
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
+
+from memoranda import clock as clocks
+from memoranda import config
+from memoranda.clock import CALL_WAITS, Clock, waits_at_most
+from memoranda.config import Settings, absolute
+from memoranda.engine.freshness import NOT_UTF8, Freshness
+from memoranda.engine.guard import Again, Guard
+from memoranda.engine.write_gate import DayUse, Gate, Writers
+from memoranda.errors import (
+    CannotRead,
+    ConfigError,
+    Conflict,
+    MemorandaError,
+    NotFound,
+    NotPutBack,
+    OutcomeUnknown,
+    ProjectNotFound,
+    ProjectOutOfReach,
+    ProjectRefused,
+    StorageError,
+)
+from memoranda.index.index import Index
+from memoranda.index.rows import NoteInfo
+from memoranda.note.model import ARCHIVE_PROJECT, BUILT_IN_PROJECTS, MEMORY_PROJECTS, TRACE_PROJECT, Note, Provenance
+from memoranda.store.base import File, Stamp, Store
+from memoranda.store.files import lock_folders, reason, storing
+from memoranda.store.folder import FolderStore
+from memoranda.store.home import Home
+from memoranda.store.layout import Layout
+
+if TYPE_CHECKING:
+    from memoranda.index.sync import BulkSource, Progress, Result
+    from memoranda.index.vectors.nearest import Vectors
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+GRAPH_FILE_SUFFIX = ".jsonl"
+ONLY_SHARED = (
+    "the notes are in PostgreSQL, the same on every machine, and this is of one machine; "
+    "use a memory in a folder (--home) for it"
+)
+_CONFLICT_RETRIES = 4
+_PIECE, _BETWEEN = 0.004, 0.004
+"""Seconds of work behind the calls before the guard is given back, and until it is taken again."""
+_READ_WAITS = 1.0
+"""Seconds a call that only reads waits for the lock, to bring the index up to date."""
+
+
+class Engine:
+    """The state all callers of one open home share.
+
+    `extra` (project -> folder, graph file or store) are projects of this process only; one named like a built-in
+    project puts that one elsewhere. With `only`, there are no projects but these. With `watch` the system tells of
+    changes on disk; `serving`: large projects may be compared with the disk behind the calls.
+    """
+
+    def __init__(
+        self, settings: Settings, extra: Mapping[str, str | os.PathLike[str]], clock: Clock, watch: bool,
+        only: frozenset[str] = frozenset(), serving: bool = False,
+    ):  # fmt: skip
+        if settings.url is not None and extra:
+            raise ProjectRefused(
+                ", ".join(each.root if isinstance(each, Store) else str(each) for each in extra.values()), ONLY_SHARED
+            )
+        self.settings = settings
+        self.clock = clock
+        self.layout = Layout(settings.home)
+        if settings.url is None:
+            self.home = Home(self.layout, clock)
+        else:
+            from memoranda.store.postgres.replica_home import PostgresHome
+
+            self.home = PostgresHome(self.layout, clock, settings.url, settings.space, serves=serving)
+        self._folders = ExitStack()
+        self.guard = Guard(self._carry_out, lambda: self.home.staged)
+        self.home.settle = self.guard.settle
+        self.access = self.home.access
+        self.extra = {name: os.fspath(place) for name, place in extra.items()}
+        self.only = only
+        self.index = Index(self.layout.index_for(self.extra, only), self.home.lock)
+        self.stores: dict[str, Store] = {name: each for name, each in extra.items() if isinstance(each, Store)}
+        self._open_stores()
+        self.freshness = Freshness(
+            self.index, self.home, self.stores, self.load, self.files, clock, watch, serving, self.layout.socket
+        )
+        self._behind: threading.Thread | None = None
+        self._ended = threading.Event()
+        self.vectors: Vectors | None = None
+        self.no_vectors = ""
+        """Why there are no vectors."""
+        self.vectors_collected = False
+        self.commits = 0
+        self.changed_projects: set[str] = set()
+        """The projects changed since `memory.md` was last made."""
+        self.gate = Gate(settings, self.layout.root)
+        self.writers: Writers | None = None
+        self.day_use = DayUse(self.home.history)
+        self.config_trouble = ""
+        self.call_waits = CALL_WAITS
+        self._depth = 0
+        self._is_writing = False
+        self._closed = False
+
+    def close(self) -> None:
+        """Release the index, the watch and the home."""
+        with self.guard:
+            if self._closed:
+                return
+            self._closed = True
+            self._ended.set()
+            self.freshness.close()
+            self.index.close()
+            self.access.close()
+            self.home.close()
+
+    def _check_open(self) -> None:
+        if self._closed:  # its file descriptors may be other files' by now
+            raise StorageError("the memory", "it was closed")
+
+    def _open_stores(self) -> None:
+        """Open the built-in projects' stores, those of the configuration and `extra`; known ones are kept."""
+        stores: dict[str, Store] = {}
+        for name, root in self.layout.built_in.items():
+            is_text = name == "memories"
+            place = absolute(self.extra[name]) if name in self.extra else root
+            stores[name] = FolderStore(name, place, every_text=is_text, links=is_text, optional=True)
+        for name, given in {**self.settings.projects, **self.extra}.items():
+            if name in stores:
+                continue
+            before, place = self.stores.get(name), absolute(given)
+            if self.settings.url is not None:
+                stores[name] = FolderStore(name, place, optional=True)
+            elif before is not None and before.holds_entities and before.root == str(place):
+                stores[name] = before
+            elif place.is_file() or (place.suffix == GRAPH_FILE_SUFFIX and not place.is_dir()):
+                from memoranda.store.inplace.graph_store import GraphStore
+
+                stores[name] = GraphStore(name, place, optional=name in self.extra)
+            else:
+                stores[name] = FolderStore(name, place)
+        if self.only:
+            stores = {name: store for name, store in stores.items() if name.lower() in self.only}
+        for store in stores.values():
+            if isinstance(store, FolderStore):
+                store.show, store.staged = self.home.show, self.home.staged_files
+        self.stores = stores  # at once: threads without the guard may look a project up meanwhile
+
+    def reload_config(self) -> None:
+        """Take up what changed in the configuration, by whatever program; projects gone leave the index. Of one that
+        cannot be read nothing is, and `config_trouble` says why."""
+        is_same = config.file_stamp(self.settings.file) == self.settings.stamp
+        if self._is_writing or (is_same and not self.config_trouble):
+            return
+        with self.guard:
+            before = self.settings
+            try:
+                self.settings, self.config_trouble = config.again(before), ""
+            except ConfigError as error:
+                why = str(error).removeprefix(f"load config: {before.file}: ")
+                self.config_trouble = f"{before.file.name} is not in force as it is now, but as it was before: {why}"
+                return
+            self.gate = Gate(self.settings, self.layout.root)
+            if self.settings.projects != before.projects:
+                self._open_stores()
+                self.freshness.stores = self.stores
+                self.freshness.forget()
+
+    def store(self, project: str) -> Store:
+        """The store of a project, its name compared without case. Raises ProjectNotFound."""
+        for is_told in (False, True):
+            if is_told:
+                self.reload_config()  # another process may have added it since the last look
+            if project in self.stores:
+                return self.stores[project]
+            for name, store in self.stores.items():
+                if name.lower() == project.lower():
+                    return store
+        error = ProjectOutOfReach if project in BUILT_IN_PROJECTS else ProjectNotFound
+        raise error(project, sorted({*self.stores} - {ARCHIVE_PROJECT, TRACE_PROJECT}))
+
+    def folder(self, project: str) -> FolderStore:
+        """The store of a project that is a folder. Raises ProjectNotFound, ReadOnlyProject."""
+        store = self.store(project)
+        store.check_writable()
+        return cast(FolderStore, store)
+
+    def fresh(self, progress: Progress | None = None, *, whole: bool = False) -> Result:
+        """Make the index show every change that is on disk now, by whatever program. Once per verb.
+
+        Unless `whole`, large projects may be late in a server that has just started; `warnings` says so.
+        Where it cannot be written now (somebody keeps the lock, the disk is full or read-only), a copy in memory is
+        used; of an index too large for that the answers may be behind, and `warnings` says so. A writer gets the error.
+        """
+        from memoranda.index.sync import Result
+
+        result = Result()
+        if self.freshness.is_current and not (whole and self.freshness.late):
+            return result
+        is_kept = not self._is_writing or self.home.staged is not None  # else others wrote until the lock was held
+        if is_kept and not whole and self.settings.url is None and self.freshness.has_seen(self.guard.asked):
+            self.freshness.retire_expired()
+        else:
+            try:
+                with nullcontext() if self._is_writing else waits_at_most(_READ_WAITS):
+                    result = self.freshness.update(progress, is_locked=self._is_writing, whole=whole)
+            except (StorageError, OSError, sqlite3.OperationalError) as error:
+                if self._is_writing or (isinstance(error, sqlite3.Error) and self.index.is_corrupt(error)):
+                    raise
+                if self.index.copy_to_memory():
+                    result = self.freshness.update(progress)
+                else:
+                    why = self.index.explain(error) if isinstance(error, sqlite3.Error) else str(error)
+                    self.freshness.behind = (
+                        f"The last changes on disk may be missing here: the index could not follow ({why})."
+                    )
+            finally:
+                self.writers = None  # what it has read of the journal is worth its memory for one look at the disk
+            if self.home.erased():
+                self.freshness.drop_derived()
+        if self._depth:
+            self.freshness.is_current = True
+        else:
+            self.index.unpin()
+        if self.freshness.late and (self._behind is None or not self._behind.is_alive()):
+            self._behind = threading.Thread(target=self._work_behind, name="catching-up", daemon=True)
+            self._behind.start()
+        return result
+
+    def _work_behind(self) -> None:
+        """Compare the projects that are late with the disk, in pieces between the calls."""
+        while not self._ended.wait(_BETWEEN):
+            try:
+                with self.guard:
+                    if self._closed or not self.freshness.late:
+                        self._behind = None
+                        return
+                    self.freshness.catch_up(_PIECE)
+                    self.writers = None
+            except (MemorandaError, OSError, sqlite3.Error):
+                continue  # a call is at work for long, or the next one says what is wrong
+
+    def catch_up(self) -> None:
+        """Before the lock is taken: the first look at the disk may find much, and is done in batches without it."""
+        with self.guard:
+            self._check_open()
+            self.reload_config()
+            if not self.freshness.is_swept and not self._is_writing:
+                self.fresh()
+                self.freshness.is_current = False  # others write until the lock is held
+
+    def rebuild_index(self) -> None:
+        """Throw the index away; the next call that needs it makes it anew from the notes."""
+        with self.guard, self.home.lock:
+            self.guard.settle()
+            self.index.rebuild()
+            self.freshness.forget()
+
+    def file_of(self, info: NoteInfo) -> File:
+        """The bytes of a note of the index as they are on disk. Raises NotFound, CannotRead, OutsideError."""
+        store = self.store(info.project)
+        try:
+            return store.read(info.path)
+        except NotFound:
+            if not os.path.lexists(store.root):  # the index keeps the notes of a project that went away
+                place = "file" if store.holds_entities else "folder"
+                why = f"the {place} of project {store.name} is missing"
+                remedy = f"Put the {place} back, or let its owner run memory project remove {store.name}."
+                raise CannotRead(info.path, why, remedy) from None
+            raise NotFound(info.path, info.project) from None
+
+    def load(self, store: Store, path: str) -> tuple[Note, Stamp] | None:
+        """The note at `path` for the index, None when it is none (not text, gone, unreadable)."""
+        try:
+            file = store.read(path)
+        except NotFound:
+            return None
+        except MemorandaError as error:
+            self.freshness.unreadable[store.name, path] = str(error)
+            return None
+        note = self.indexable(store.name, path, file)
+        if note is None:
+            return None
+        if not store.holds_entities:
+            note.provenance = self.written_by(store.name, path, file)
+        return note, file.stamp
+
+    def indexable(self, project: str, path: str, file: File) -> Note | None:
+        """The note these bytes are, with its marks; None when the index is to leave them out."""
+        note = self.freshness.accept(project, path, file.stamp, self.parse(project, path, file))
+        if note is not None:
+            note.suspicious = self.gate.suspicious(note.text)
+        return note
+
+    def files(self, store: Store) -> BulkSource | None:
+        """What other processes need to read a project's notes; None where they cannot."""
+        from memoranda.index.sync import BulkSource
+
+        def accept(path: str, file: File) -> Provenance:
+            self.freshness.notice(store.name, path)
+            return self.written_by(store.name, path, file)
+
+        return BulkSource(store, self.gate.suspicious, accept) if isinstance(store, FolderStore) else None
+
+    def written_by(self, project: str, path: str, file: File) -> Provenance:
+        """Where the text of a file comes from, by the journal."""
+        if self.writers is None:
+            self.writers = Writers(self.home.history, is_system=self.clock is clocks.now)
+        return self.writers.of(project, path, file)
+
+    def parse(self, project: str, path: str, file: File) -> Note | None:
+        """The note these bytes are; None if they are not UTF-8 and the project takes only UTF-8."""
+        warnings = []
+        try:
+            text = file.data.decode("utf-8")
+        except UnicodeDecodeError:
+            if project in ("memories", *MEMORY_PROJECTS):
+                return None
+            text = file.data.decode("utf-8", "replace")
+            warnings.append(NOT_UTF8)
+        changed = None
+        known = self.index.notes.get(project, path) if file.changed_ns is not None else None
+        if known and known.inode == file.stamp.inode:
+            changed = datetime.fromisoformat(known.changed)  # other lines of the file changed since
+        note = file.note(project, path, text, changed)
+        note.warnings += warnings
+        return note
+
+    def count_pending_reads(self, infos: Iterable[NoteInfo]) -> None:
+        """Add the reads still in the access log to the counts shown."""
+        counts = self.access.counts()
+        for info in infos if counts else ():
+            info.access_count += counts.get(info.id, 0)
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """A critical section: no other writer of this home is at work, nor one of another home in a shared folder.
+
+        Inside another one, on the same thread, it takes no lock again. Raises StorageError when the disk refuses.
+        """
+        if self._is_writing and self.guard.is_mine:
+            yield
+            return
+        try:
+            with waits_at_most(self.call_waits), self.guard:
+                self._check_open()
+                with self.home.writing():
+                    if self.guard.batch is None:
+                        inside = f"{self.layout.root}/"  # other homes may use the folders outside it too
+                        stores = [each for each in self.stores.values() if not each.holds_entities]
+                        if outside := [each.root for each in stores if not each.root.startswith(inside)]:
+                            self._folders.enter_context(lock_folders(outside))
+                        if self.index.close_stand_in():  # it could not be written while others had the lock
+                            self.freshness.is_current = False
+                    self._is_writing = True
+                    try:
+                        yield
+                    finally:
+                        self._is_writing = False
+                        if self.guard.batch is None:
+                            self._folders.close()
+        except OSError as error:
+            raise StorageError("the memory", reason(error)) from None
+        except sqlite3.Error as error:
+            if self.index.is_corrupt(error):
+                raise  # the verb makes the index anew and starts again
+            raise StorageError("the index", self.index.explain(error)) from None
+
+    def _carry_out(self) -> None:
+        """Make all that is staged durable and show it in the index. Raises Again when it had to be undone, NotPutBack
+        when that failed too, OutcomeUnknown."""
+        try:
+            with self.home.lock:
+                try:
+                    self.home.flush()
+                except BaseException:
+                    self.index.end(commit=False)
+                    self.freshness.forget(whole=True)
+                    self.day_use = DayUse(self.home.history)
+                    raise
+                try:
+                    self.index.end()
+                except sqlite3.Error as error:
+                    self.unshown(error)
+        except (NotPutBack, OutcomeUnknown):
+            raise
+        except (MemorandaError, OSError) as error:
+            raise Again from error
+        finally:
+            if not self._is_writing:
+                self._folders.close()
+
+    def unshown(self, error: Exception) -> None:
+        """The index could not take up a change that is on disk: a sweep will tell it."""
+        self.index.end(commit=False)
+        self.freshness.forget(whole=True)
+        if isinstance(error, sqlite3.Error) and self.index.is_corrupt(error):
+            self.rebuild_index()
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """No other thread of this process is inside; what a writer that died left is completed first, if it can be."""
+        with waits_at_most(self.call_waits), self.guard:
+            self._check_open()
+            if not self._is_writing:
+                if self.home.unfinished():
+                    self.home.try_to_recover()
+                self.freshness.elsewhere = self.home.follow()
+                self.reload_config()
+            yield
+
+    def purge_history(self) -> int:
+        """Forget changes older than `history.days`. Returns how many."""
+
+        def living() -> set[str]:
+            self.fresh(whole=True)
+            self.index.unpin()
+            return self.index.notes.etags()
+
+        with storing("the history"), self.guard, self.home.writing():
+            if self.freshness.late:
+                return 0  # not all that live are known; there will be another time
+            return self.home.purge(self.clock() - timedelta(days=self.settings.history_days), living)
+
+
+def verb(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], T]:
+    """Make a method of a class with an `engine` attribute a verb: one caller inside at a time.
+
+    A damaged index is made anew and the call repeated; a Conflict (a file changed between its reading and its
+    writing) is retried unless the caller passed a checksum; an OSError becomes StorageError.
+    """
+    retried = retry_conflicts(method)
+
+    @wraps(method)
+    def call(self: Any, *args: P.args, **kwargs: P.kwargs) -> T:
+        engine: Engine = self.engine
+        with waits_at_most(engine.call_waits), engine.guard:
+            engine._check_open()
+            is_outermost, commits = not engine._depth, engine.commits
+            if is_outermost and not engine._is_writing:  # what changed elsewhere, in a database and the configuration
+                engine.freshness.elsewhere = engine.home.follow()
+                engine.reload_config()
+            engine._depth += 1
+            try:
+                if is_outermost and kwargs.get("checksum") is None:
+                    return retried(self, *args, **kwargs)
+                return method(self, *args, **kwargs)
+            except sqlite3.Error as error:
+                if not is_outermost:
+                    raise
+                if not engine.index.is_corrupt(error):
+                    raise StorageError("the index", engine.index.explain(error)) from None
+                engine.rebuild_index()
+                if engine.commits != commits:  # it is written; repeated, it would be written twice
+                    raise MemorandaError("The change is made, but the index was damaged; it is made anew.") from None
+                return method(self, *args, **kwargs)
+            except OSError as error:
+                raise StorageError("the memory", reason(error)) from None
+            finally:
+                engine._depth -= 1
+                if is_outermost:
+                    engine.freshness.is_current = False
+                    engine.index.unpin()
+
+    return call
+
+
+def retry_conflicts(method: Callable[P, T]) -> Callable[P, T]:
+    """`method`, called again when a file changed between its reading and its writing; the fifth Conflict passes."""
+
+    @wraps(method)
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        for _ in range(_CONFLICT_RETRIES):
+            try:
+                return method(*args, **kwargs)
+            except Conflict:
+                continue
+        return method(*args, **kwargs)
+
+    return call

@@ -1,0 +1,418 @@
+"""Key-value entries: what face `kv` needs of a place that keeps them, and the notes of project `kv` (contract 004).
+
+One call is one critical section. Cost does not depend on the number of entries, but for `search`,
+`namespaces`, `clear` and `stats`, which look at the index of all of them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+
+from memoranda.clock import EPOCH
+from memoranda.engine.engine import Engine, verb
+from memoranda.engine.transaction import HomeSession, Transaction
+from memoranda.engine.undo import EXPIRE
+from memoranda.errors import Exists, Locked, MemorandaError, NotFound, StorageError
+from memoranda.index.note_queries import Expired, Kept
+from memoranda.note import entry as notes
+from memoranda.note.entry import PROJECT
+from memoranda.note.markdown import default_id
+from memoranda.note.model import GLOBAL
+from memoranda.store.base import File
+from memoranda.store.journal import Touched
+
+P = ParamSpec("P")
+T = TypeVar("T")
+E = TypeVar("E", bound="Entries")
+
+PURGED_AT_ONCE = 100
+"""Expired entries one changing call removes at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A value under its key; times are aware UTC. `id` is its place's own name for it."""
+
+    namespace: str
+    key: str
+    value: str
+    created: datetime
+    accessed: datetime
+    expires: datetime | None = None
+    access_count: int = 0
+    id: str = ""
+
+
+@dataclass(slots=True)
+class NamespaceCounts:
+    """How many entries a namespace has, those past their time to live apart."""
+
+    namespace: str
+    active: int = 0
+    expired: int = 0
+
+
+@dataclass(slots=True)
+class Totals:
+    """All entries that are not expired: number, bytes of their files, namespaces, first and last written; and where."""
+
+    place: str
+    entries: int = 0
+    size: int = 0
+    namespaces: int = 0
+    oldest: datetime | None = None
+    newest: datetime | None = None
+
+
+class EntryError(MemorandaError):
+    """What contract 004, 6 has a sentence for."""
+
+    code = "invalid"
+
+
+class NoEntry(EntryError):
+    code = "not_found"
+
+    def __init__(self, key: str, namespace: str):
+        super().__init__(f"Key '{key}' not found in namespace '{namespace}'")
+
+
+class EntryExpired(EntryError):
+    code = "not_found"
+
+    def __init__(self, key: str):
+        super().__init__(f"Key '{key}' has expired")
+
+
+class Unreadable(EntryError):
+    """The place of a namespace cannot be read; nothing was changed."""
+
+    code = "storage"
+
+    def __init__(self, namespace: str):
+        super().__init__(f"Namespace '{namespace}' cannot be read; run memory doctor")
+
+
+def purging(method: Callable[Concatenate[E, P], T]) -> Callable[Concatenate[E, P], T]:
+    """Make a method remove some expired entries too, as a change of its own: they go even if no daemon runs."""
+
+    @wraps(method)
+    def call(self: E, *args: P.args, **kwargs: P.kwargs) -> T:
+        result = method(self, *args, **kwargs)
+        with suppress(MemorandaError):
+            self.purge()  # the call itself is done; the next one tries again
+        return result
+
+    return call
+
+
+class Entries(Protocol):
+    """A place that keeps entries, for one caller. Names are exact; each change is durable on return."""
+
+    engine: Engine
+
+    def put(self, namespace: str, key: str, value: str, ttl: int = 0) -> Entry:
+        """Keep a new entry in place of what has the key; `ttl` in seconds, 0 = for ever. Raises Unreadable."""
+
+    @verb
+    def get(self, namespace: str, key: str) -> Entry:
+        """The entry, not counted. Raises NoEntry; EntryExpired once, which removes it; Unreadable."""
+        entry = self._find(namespace, key)
+        if self._is_over(entry):
+            with suppress(StorageError, Unreadable):  # it is over whether or not the disk lets go of it
+                self._expire(entry)
+            raise EntryExpired(key)
+        return entry
+
+    def _find(self, namespace: str, key: str) -> Entry: ...
+    def _expire(self, entry: Entry) -> None: ...
+
+    def _is_over(self, entry: Entry) -> bool:
+        return entry.expires is not None and self.engine.clock() > entry.expires
+
+    @verb
+    def count(self, entry: Entry) -> Entry:
+        """Count one recall of `entry` by a line in the access log; the entry with that counted."""
+        access = self.engine.access
+        access.count_read(entry.id)
+        recalls = entry.access_count + access.counts().get(entry.id, 0)
+        return replace(entry, accessed=self.engine.clock(), access_count=recalls)
+
+    def remove(self, namespace: str, key: str) -> None:
+        """Remove the entry, expired or not, and all copies somebody made of it. Raises NoEntry, Unreadable."""
+
+    def search(self, text: str, namespace: str | None, limit: int, offset: int) -> tuple[list[Entry], int]:
+        """A page of the entries with `text` in key or value, without case, and how many there are. By recalls, newest
+        first, then by namespace and key. None = in all namespaces, but for the `unreadable` ones."""
+
+    @verb
+    def namespaces(self) -> list[NamespaceCounts]:
+        """Every namespace that has an entry, by name."""
+        active, expired = self._counted()
+        return [NamespaceCounts(name, active[name], expired[name]) for name in sorted({*active, *expired})]
+
+    def _counted(self) -> tuple[Counter[str], Counter[str]]:
+        """The entries of each namespace, and those past their time to live."""
+
+    @property
+    def unreadable(self) -> list[str]:
+        """Namespaces that are damaged, and left out of what is about all of them."""
+        return []
+
+    def clear(self, namespace: str) -> int:
+        """Remove all entries of a namespace, expired ones too; how many. Raises Unreadable."""
+
+    def stats(self) -> Totals:
+        """What there is in all; a namespace is there as long as an entry is, expired ones included."""
+
+    def purge(self) -> Any:
+        """Remove some entries past their time to live."""
+
+
+@dataclass(frozen=True, slots=True)
+class _EntryFile:
+    path: str
+    file: File
+    entry: Entry
+    scope: str
+    locked: bool
+
+
+class NoteEntries(Entries):
+    """Entries as notes of the project `kv`, one file each. The index tells of those that lie elsewhere, and of all."""
+
+    def __init__(self, session: HomeSession):
+        self._session = session
+        self.engine = session.engine
+
+    @purging
+    @verb
+    def put(self, namespace: str, key: str, value: str, ttl: int = 0) -> Entry:
+        now = self.engine.clock()
+        entry = Entry(namespace, key, value, now, now, expiry(now, ttl))
+        with self._session.change("write", fresh=False) as change:
+            path, is_new, data = self._put(change, entry, {})
+            change.verb = "write" if is_new else "overwrite"
+        written = notes.read_entry(data.decode(), path, now)[0]
+        self.engine.access.restart(written.id)
+        return replace(entry, created=written.created, accessed=written.created, id=written.id)
+
+    def _put(self, change: Transaction, entry: Entry, further: Mapping[str, Any]) -> tuple[str, bool, bytes]:
+        """Add the step that writes `entry`, also where it was moved to by hand. Returns its path, whether it is new
+        there, and the bytes. Raises Locked, Unreadable."""
+        old = next(self._claims(entry.namespace, entry.key), None)
+        if old is not None and old.locked:
+            raise Locked(f"{PROJECT}/{old.path}")
+        if old is not None:
+            path = old.path
+        else:  # another entry whose name comes to the same path keeps it
+            self._check(entry.namespace)
+            paths, store = list(notes.places(entry.namespace, entry.key)), self.engine.store(PROJECT)
+            if (free := next((each for each in paths if store.place(each).kind == "missing"), None)) is None:
+                raise Exists(paths[-1], f"{PROJECT}/{paths[-1]}")
+            path = free
+        data = _compose(entry, further, old.file.data.decode("utf-8", "replace") if old else "")
+        file, scope = (old.file, old.scope) if old else (None, GLOBAL)
+        change.put(PROJECT, path, data, old=file, scope=scope)
+        return path, old is None, data
+
+    def _find(self, namespace: str, key: str) -> Entry:
+        found = next(self._claims(namespace, key), None)
+        if found is None:
+            self._check(namespace)
+            raise NoEntry(key, namespace)
+        return found.entry
+
+    def _expire(self, entry: Entry) -> None:
+        found = next(self._claims(entry.namespace, entry.key), None)
+        if found is not None and self._is_over(found.entry):
+            self._remove(EXPIRE, [found], found.path)
+
+    @purging
+    @verb
+    def remove(self, namespace: str, key: str) -> None:
+        with self.engine.writing():
+            self._find(namespace, key)
+            found = list(self._claims(namespace, key))
+            self._remove("delete", found, found[0].path)
+
+    @verb
+    def search(self, text: str, namespace: str | None, limit: int, offset: int) -> tuple[list[Entry], int]:
+        wanted, matches = text.lower(), []
+        if namespace is not None:
+            self._check(namespace)
+        self.engine.fresh()
+        counts = self.engine.access.counts()
+        for each in self._kept(bodies=True):
+            if namespace not in (None, each.namespace):
+                continue
+            if wanted in each.key.lower() or wanted in notes.value_of(each.body).lower():
+                recalls = each.access_count + counts.get(each.id, 0)
+                matches.append((-recalls, -(each.created // 1_000_000), each.namespace, each.key, each.row))
+        page, entries = sorted(matches)[offset : offset + limit], []
+        values = self.engine.index.notes.bodies([row for *_, row in page])
+        for recalls, age, space, key, row in page:
+            created = EPOCH - timedelta(seconds=age)
+            entries.append(Entry(space, key, notes.value_of(values[row]), created, created, None, -recalls))
+        return entries, len(matches)
+
+    def _kept(self, *, bodies: bool = False) -> list[Kept]:
+        """What the index has of the entries the caller sees; `_expired` of those past their time."""
+        return [each for each in self.engine.index.entries.kept(bodies=bodies) if self._session.sees(each.scope)]
+
+    def _expired(self) -> list[Expired]:
+        return [each for each in self.engine.index.entries.expired() if self._session.sees(each.scope)]
+
+    def _counted(self) -> tuple[Counter[str], Counter[str]]:
+        self.engine.fresh()
+        return Counter(each.namespace for each in self._kept()), Counter(each.namespace for each in self._expired())
+
+    @purging
+    @verb
+    def clear(self, namespace: str) -> int:
+        """One change, which an undo takes back but for entries with a time to live."""
+        with self.engine.writing():
+            self._check(namespace)
+            self.engine.fresh()
+            every: list[Kept | Expired] = [*self._kept(), *self._expired()]
+            paths = [each.path for each in every if each.namespace == namespace]
+            found = [one for path in sorted(paths) if (one := self._read(path, namespace))]
+            if found:
+                self._remove("delete", found, f"{found[0].path.rpartition('/')[0]}/")
+            return len(found)
+
+    @verb
+    def stats(self) -> Totals:
+        self.engine.fresh()
+        found = self._kept()
+        totals = Totals(self.engine.store(PROJECT).root, len(found), sum(each.size for each in found))
+        totals.namespaces = len({each.namespace for each in found} | {each.namespace for each in self._expired()})
+        if found:
+            totals.oldest = EPOCH + timedelta(microseconds=min(each.created for each in found))
+            totals.newest = EPOCH + timedelta(microseconds=max(each.created for each in found))
+        return totals
+
+    @verb
+    def purge(self, most: int = PURGED_AT_ONCE) -> int:
+        """Remove up to `most` entries past their time to live, whoever may see them. Returns how many."""
+        index = self.engine.index.entries
+        self.engine.freshness.retire_expired()
+        if not index.expired(1):
+            return 0
+        with self.engine.writing():
+            found = []
+            for over in index.expired(most):
+                with suppress(Unreadable):
+                    one = self._read(over.path, over.namespace)
+                    if one is not None and self._is_over(one.entry):
+                        found.append(one)
+            if found:
+                self._remove(EXPIRE, found, found[0].path if len(found) == 1 else "")
+            return len(found)
+
+    @verb
+    def peek(self, namespace: str, key: str) -> tuple[Entry, bool] | None:
+        """The entry and whether it is locked; None for none and for one whose time is over. Changes nothing."""
+        found = next(self._claims(namespace, key), None)
+        return None if found is None or self._is_over(found.entry) else (found.entry, found.locked)
+
+    @verb
+    def import_entries(self, entries: Sequence[tuple[Entry, Mapping[str, Any]]], verb: str) -> None:
+        """Keep entries with all they bring along, further fields too, as one change; each takes the place of the
+        one with its key. Raises Locked, Unreadable."""
+        with self._session.change(verb, fresh=False) as change:
+            paths = [self._put(change, entry, further)[0] for entry, further in entries]
+        self.engine.access.restart(*(default_id(PROJECT, path) for path in paths))
+
+    @verb
+    def keep_outdated(self, entries: Sequence[tuple[Entry, Mapping[str, Any]]]) -> None:
+        """Note entries that are older than those with their keys in the history, but for those with a time to live."""
+        from memoranda.engine.exchange import keep_lost
+
+        lost = []
+        for entry, further in entries:
+            found = next(self._claims(entry.namespace, entry.key), None)
+            if found is not None and entry.expires is None and found.entry.expires is None:
+                here = Touched("put", PROJECT, found.path, new=found.file.etag, scope=found.scope)
+                lost.append((here, _compose(entry, further)))
+        keep_lost(self._session, lost)
+
+    def _claims(self, namespace: str, key: str) -> Iterator[_EntryFile]:
+        """The files that hold the entry and that the caller sees: at its own place first, then by the index."""
+        usual = next(notes.places(namespace, key))
+        if (found := self._read(usual, namespace)) and self._is_claim(found, namespace, key):
+            yield found
+        self.engine.fresh()
+        for path in self.engine.index.entries.paths_with(key):
+            found = self._read(path, namespace) if path != usual else None
+            if found and self._is_claim(found, namespace, key):
+                yield found
+
+    def _is_claim(self, found: _EntryFile, namespace: str, key: str) -> bool:
+        return (found.entry.namespace, found.entry.key) == (namespace, key) and self._session.sees(found.scope)
+
+    def _read(self, path: str, namespace: str) -> _EntryFile | None:
+        """The entry in the file at `path`, None when there is none. Raises Unreadable."""
+        store = self.engine.store(PROJECT)
+        try:
+            file = store.read(path)
+        except NotFound:
+            return None
+        except MemorandaError:
+            raise Unreadable(namespace) from None
+        changed = EPOCH + timedelta(microseconds=file.stamp.mtime_ns // 1000)
+        born = datetime.fromtimestamp(file.born, UTC) if file.born else None
+        note, value = notes.read_entry(file.data.decode("utf-8", "replace"), path, changed, born)
+        names = notes.namespace_of(note.header, path), note.title
+        entry = Entry(*names, value, note.created, note.created, note.expires, note.access_count, note.id)
+        return _EntryFile(path, file, entry, note.scope, note.locked)
+
+    def _check(self, namespace: str) -> None:
+        """Raise Unreadable when what lies where the namespace's folder belongs is none, or none we may open."""
+        store, usual = self.engine.store(PROJECT), next(notes.places(namespace, "x"))
+        try:
+            kind = store.place(usual.rpartition("/")[0]).kind
+            store.place(usual)
+        except MemorandaError:
+            raise Unreadable(namespace) from None
+        if kind not in ("folder", "missing"):
+            raise Unreadable(namespace)
+
+    def _remove(self, verb: str, found: Sequence[_EntryFile], about: str) -> None:
+        """Remove the files, and each folder that is empty then, as one change."""
+        names: dict[str, set[str]] = {}
+        with self._session.change(verb, (PROJECT, about), fresh=False) as change:
+            for one in found:
+                if one.locked and verb != EXPIRE:
+                    raise Locked(f"{PROJECT}/{one.path}")
+                change.remove(PROJECT, one.path, one.file, scope=one.scope)
+                folder, _, name = one.path.rpartition("/")
+                names.setdefault(folder, set()).add(name)
+            self.engine.guard.settle()  # what is staged may come into one of these folders
+            for folder, gone in names.items():
+                if folder and gone.issuperset(os.listdir(os.path.join(self.engine.store(PROJECT).root, folder))):
+                    change.add("rmdir", PROJECT, folder)
+
+
+def _compose(entry: Entry, further: Mapping[str, Any], before: str = "") -> bytes:
+    return notes.compose_entry(
+        entry.value, namespace=entry.namespace, key=entry.key, created=entry.created, expires=entry.expires,
+        before=before, accessed=entry.accessed, access_count=entry.access_count, further=further,
+    ).encode()  # fmt: skip
+
+
+def expiry(now: datetime, ttl: int) -> datetime | None:
+    """When an entry written `now` with `ttl` seconds to live ends; None for never."""
+    return whole_milliseconds(now) + timedelta(seconds=ttl) if ttl else None
+
+
+def whole_milliseconds(moment: datetime) -> datetime:
+    """`moment` cut to what `expires_at` shows."""
+    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)

@@ -1,0 +1,495 @@
+"""What moves in and out of a home: memories in order and by id, files as they are, and a place in the history for what
+lost (contract 001, 11 and 12; docs/format.md); everything it holds, file by file, for who copies it whole; and all of
+that, with the history, into a space of a PostgreSQL database."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import takewhile
+from typing import TypeVar
+
+from memoranda import config, config_text
+from memoranda.clock import stamp, wait_for
+from memoranda.engine.engine import verb
+from memoranda.engine.history import HistoryVerbs
+from memoranda.engine.transaction import HomeSession
+from memoranda.engine.upkeep import Upkeep
+from memoranda.engine.writing import scope_of
+from memoranda.errors import ConfigError, Conflict, InvalidInput, MemorandaError, NotFound, StorageError
+from memoranda.index.rows import NoteInfo
+from memoranda.index.rows import foreign_rows as foreign_rows
+from memoranda.note.markdown import Record
+from memoranda.note.model import MEMORY_PROJECTS
+from memoranda.store.base import File, Values, sha256
+from memoranda.store.files import read_file, stamp_of
+from memoranda.store.journal import Change, Touched
+from memoranda.store.layout import PRIVATE, SKIPPED_FOLDERS, TEMP_PREFIX
+from memoranda.store.path_guard import clean, climbs, open_folder
+from memoranda.store.postgres.new_space import Key, NewSpace
+from memoranda.store.postgres.space_rows import FileRow
+from memoranda.text.unicode import is_valid_unicode
+
+T = TypeVar("T")
+VERB = "import"  # what the journal calls a change made here
+OWN = config.OWN_FOLDER
+"""The folder of a copy that holds the projects the configuration names."""
+BANK_RECORD = ".bank.json"
+"""The one hidden file of a project that moves with it: what a memory bank is (faces/bank/)."""
+_ROWS, _BYTES = 500, 8 << 20
+
+
+def batches(items: Iterable[T], most: int, size_of: Callable[[T], int], largest: int) -> Iterator[list[T]]:
+    """The items in order, in batches of at most so many, and about so large together."""
+    batch: list[T] = []
+    size = 0
+    for each in items:
+        if batch and (len(batch) >= most or size + size_of(each) > largest):
+            yield batch
+            batch, size = [], 0
+        batch.append(each)
+        size += size_of(each)
+    if batch:
+        yield batch
+
+
+class Exchange:
+    """The verbs of export, import and moving in for the caller of `memory`."""
+
+    def __init__(self, memory: HistoryVerbs):
+        self.memory = memory
+        self.engine = memory.engine
+        self._index = memory.index
+        self._index_identity: object = None
+
+    @verb
+    def rows(self, category: str | None = None, scope: str | None = None) -> array[int]:
+        """The memories the caller sees, of one category and scope if given, as handles for `page`: oldest first,
+        then by id. Eight bytes each."""
+        self.engine.fresh()
+        found = self._index.notes.rows_by_creation(self.memory.agent, category, scope)
+        self._index_identity = self._index.identity
+        return found
+
+    @verb
+    def page(self, rows: Sequence[int]) -> list[tuple[NoteInfo, str]]:
+        """These memories with their contents as indexed; those gone since `rows` are left out. Raises Conflict when the
+        index was made anew meanwhile, as its handles are others then."""
+        self._index.pin()  # opens it again if it was replaced
+        if self._index_identity != self._index.identity:
+            raise Conflict("the index", "made anew", "as it was")
+        infos = [info for info in self._index.notes.in_order(rows) if info.project in MEMORY_PROJECTS]
+        return self._with_contents([info for info in infos if self.memory.sees(info.scope)])
+
+    @verb
+    def known(self, ids: Iterable[str]) -> dict[str, tuple[NoteInfo, str]]:
+        """The memories with exactly these ids, with their contents. Those the caller may not see are there too,
+        or two memories would have one id."""
+        self.engine.fresh()
+        infos = self._index.notes.with_ids(ids, MEMORY_PROJECTS)
+        infos.sort(key=lambda info: self.memory.sees(info.scope))  # of two with one id the last one counts
+        return {info.id: (info, content) for info, content in self._with_contents(infos)}
+
+    @verb
+    def survivors(self, ids: Iterable[str]) -> dict[str, str]:
+        """The contents of the memories these ids were merged into."""
+        found = self._index.notes.survivors(ids)
+        contents = {info.row: content for info, content in self._with_contents([*found.values()])}
+        return {identity: contents[info.row] for identity, info in found.items() if self.memory.sees(info.scope)}
+
+    @verb
+    def contents(self) -> set[bytes]:
+        """The `digest` of every memory there is; some hundred bytes each."""
+        self.engine.fresh()
+        return {
+            digest(scope, body.removesuffix("\n"))
+            for project in MEMORY_PROJECTS
+            for scope, body in self._index.notes.scoped_bodies(project)
+        }
+
+    def _with_contents(self, infos: list[NoteInfo]) -> list[tuple[NoteInfo, str]]:
+        self.engine.count_pending_reads(infos)
+        bodies = self._index.notes.bodies([info.row for info in infos])
+        return [(info, bodies[info.row].removesuffix("\n")) for info in infos if info.row in bodies]
+
+    @verb
+    def put(self, records: Sequence[Record]) -> None:
+        """Store records as `Upkeep.put` does; their access counts are the whole ones from then on."""
+        Upkeep(self.memory).put(records, VERB)
+        self.engine.access.restart(*(record.id for record in records))
+
+    @verb
+    def keep(self, older: Sequence[tuple[NoteInfo, bytes]]) -> None:
+        """Put texts that lost against the memory there into the history, as if each had stood there just before."""
+        lost = [
+            (Touched("put", each.project, each.path, new=each.etag, scope=each.scope), data) for each, data in older
+        ]
+        keep_lost(self.memory, lost)
+
+    @verb
+    def file(self, project: str, path: str) -> File | None:
+        """What is at `path` of a project, None for nothing. Raises OutsideError, StorageError."""
+        try:
+            return self.engine.store(project).read(path)
+        except NotFound:
+            return None
+
+    @verb
+    def holder(self, project: str, *, permalink: str | None = None, identity: str | None = None) -> NoteInfo | None:
+        """The note of a project that has this permalink, or this id."""
+        self.engine.fresh()
+        found = [self._index.notes.by_permalink(project, permalink)] if permalink else []
+        found += self._index.notes.with_ids([identity], (project,)) if identity else []
+        return next(filter(None, found), None)
+
+    @verb
+    def is_taken(self, project: str, path: str) -> bool:
+        """Whether something is at `path`, or a note there whose path differs in case only."""
+        store = self.engine.store(project)
+        self.engine.fresh()
+        return store.place(path).kind != "missing" or self._index.notes.in_other_case(project, path) is not None
+
+    @verb
+    def add_files(
+        self, project: str, files: Sequence[tuple[str, bytes]], over: Mapping[str, File] | None = None
+    ) -> None:
+        """Write files, byte for byte, as one change: new ones, and those in place of what is `over` at a path. Raises
+        Exists or Conflict when another is there meanwhile; OutsideError."""
+        with self.memory.change(VERB, fresh=False) as change:
+            for path, data in files:
+                change.put(project, path, data, old=(over or {}).get(path), scope=scope_of(data))
+
+
+def keep_lost(session: HomeSession, lost: Sequence[tuple[Touched, bytes]]) -> None:
+    """Note texts that lost against those of the files they come with (`Touched.new`) in the history as what stood there
+    just before, as one change; `restore` and `undo` bring them. A text the history holds already is left out, so that
+    doing it twice is doing it once."""
+    history, files = session.engine.home.history, list[Touched]()
+    with session.engine.writing():
+        for each, data in lost:
+            each.old = sha256(data)
+            if not os.path.exists(history.object_path(each.old)):
+                history.keep_bytes(data)
+                files.append(each)
+        if files:
+            about = (files[0].project, files[0].path)
+            moment = stamp(session.engine.clock())
+            history.append(Change(history.last + 1, moment, VERB, *about, session.agent, session.face, files))
+
+
+def digest(scope: str, content: str) -> bytes:
+    """A hash of scope and content."""
+    return hashlib.blake2b(f"{scope}\0{content}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+@dataclass(slots=True)
+class Listed:
+    """Every file: its name in a copy → (project, path, stamp). What lies below a name of `unreadable` is unknown."""
+
+    files: dict[str, tuple[str, str, Values]] = field(default_factory=dict)
+    unreadable: list[str] = field(default_factory=list)
+
+
+class Contents:
+    """The files and the history of `session`'s home. Raises InvalidInput for an agent: private notes are among them."""
+
+    def __init__(self, session: HomeSession):
+        if session.agent is not None:
+            raise InvalidInput("A copy of the whole memory is the owner's: run this without an agent's name.")
+        self.session = session
+        self.engine = session.engine
+
+    def wait_until_whole(self) -> None:
+        """Wait until all that was acknowledged is here: a new copy of a database's notes is filled over time. Raises
+        StorageError when the database cannot be asked."""
+        while not wait_for(lambda: not self._lag()):
+            continue
+        if self._lag() is None:
+            why = "their database cannot be asked now, and some may be missing here; try again"
+            raise StorageError("the notes", why)
+
+    @verb
+    def _lag(self) -> int | None:
+        return self.engine.home.lag()
+
+    @verb
+    def listed(self) -> Listed:
+        """The files there are now: all of the projects in the home, and the notes of those elsewhere."""
+        self.engine.fresh()
+        found = Listed()
+        for name, store in self.engine.stores.items():
+            if name in self.engine.extra:
+                continue
+            if store.trouble():
+                found.unreadable.append(f"{self.folder(name)}/")
+            elif store.holds_entities:
+                if os.path.exists(store.root):
+                    found.files[self.folder(name)] = name, "", stamp_of(os.stat(store.root))
+            elif name in self.engine.layout.built_in:
+                self._walk(name, store.root, found)
+            else:
+                listing = store.list()
+                found.files |= {f"{self.folder(name)}/{path}": (name, path, at) for path, at in listing.stamps.items()}
+                found.unreadable += [f"{self.folder(name)}/{path}" for path in listing.unreadable]
+        return found
+
+    def _walk(self, project: str, root: str, found: Listed) -> None:
+        waiting = [""]
+        while waiting:
+            folder = waiting.pop()
+            try:
+                with os.scandir(os.path.join(root, folder)) as entries:
+                    for each in entries:
+                        path = f"{folder}/{each.name}" if folder else each.name
+                        if not is_kept_name(project, each.name):
+                            continue
+                        if each.is_dir(follow_symlinks=False):
+                            waiting.append(path)
+                        elif each.is_file(follow_symlinks=False):
+                            stamp = stamp_of(each.stat(follow_symlinks=False))
+                            found.files[f"{self.folder(project)}/{path}"] = project, path, stamp
+            except FileNotFoundError:
+                continue
+            except OSError:
+                found.unreadable.append(f"{self.folder(project)}/{folder}")
+
+    def folder(self, project: str) -> str:
+        """The name of a project's folder, or graph file, in a copy."""
+        if project in self.engine.layout.built_in:
+            return project.removeprefix(".")
+        name = f"%2E{project[1:]}" if project.startswith(".") else project
+        return f"{OWN}/{name}.jsonl" if self.engine.stores[project].holds_entities else f"{OWN}/{name}"
+
+    def name(self, each: Touched, path: str) -> str | None:
+        """What the file (or folder) at `path` that a change touched is called in a copy; None for what is not in it:
+        the home's own records, projects of another process or gone since, hidden files."""
+        known = each.project in self.engine.stores and each.project not in self.engine.extra
+        if not known or each.project == PRIVATE or each.root or each.do == "lines":
+            for name, store in self.engine.stores.items():
+                if store.holds_entities and each.file and os.path.realpath(each.file) == os.path.realpath(store.root):
+                    return None if name in self.engine.extra else self.folder(name)
+            return None
+        parts = path.split("/")
+        if each.project in self.engine.layout.built_in:
+            is_kept = all(is_kept_name(each.project, part) for part in parts)
+        else:
+            is_folder = each.do in ("mkdir", "rmdir") or (each.do == "move" and each.old is None)
+            is_kept = is_folder or self.engine.stores[each.project].is_note(path)
+        return f"{self.folder(each.project)}/{path}" if is_kept and not climbs(path) else None
+
+    @verb
+    def read(self, project: str, path: str) -> File:
+        """The file as it is now. Raises NotFound, OutsideError, StorageError."""
+        store = self.engine.store(project)
+        if store.holds_entities:
+            return read_file(store.root)
+        parent, _, name = path.rpartition("/")
+        try:
+            with open_folder(store.root, parent, project) as folder:
+                return read_file(name, folder.fd)
+        except FileNotFoundError:
+            raise NotFound(path, project) from None
+
+    @verb
+    def text(self, digest: str) -> bytes | None:
+        """The replaced text with this SHA-256 as the history keeps it; None for one that is not kept."""
+        try:
+            return self.engine.home.history.text(digest, "")
+        except (NotFound, StorageError):
+            return None
+
+    @verb
+    def changes(self, after: int = 0) -> list[Change]:
+        """The changes with a higher number than `after`, the oldest first, as far back as the history goes."""
+        every = self.engine.home.history.changes()
+        return [*takewhile(lambda each: each.number > after, every)][::-1]
+
+    @verb
+    def have_texts(self) -> None:
+        """Have every text of the history in the home's folder, which for notes in a database holds those used here."""
+        for digest in sorted(each for each in self.engine.home.history.referenced() if each):
+            self.text(digest)
+
+    @verb
+    def reads(self) -> bytes:
+        """The access log of a home with these reads (docs/format.md)."""
+        with self.engine.access.locked() as log:
+            return log.lines(log.counts, log.used)
+
+
+def is_kept_name(project: str, name: str) -> bool:
+    """Whether a file or folder of this name in a project of the home is part of a copy. Of hidden ones these are the
+    records of banks, and what agents made with the memory tool."""
+    if name.startswith(TEMP_PREFIX) or name in SKIPPED_FOLDERS or name.lower() == ".git" or not is_valid_unicode(name):
+        return False
+    return not name.startswith(".") or name == BANK_RECORD or project == "memories"
+
+
+@dataclass(slots=True)
+class IntoDatabase:
+    """Moves `session`'s home, the owner's, to the database at `address`.
+
+    After `run`: `digests` are the SHA-256 of the files by their name in a copy, as the server has them too, `size`
+    their bytes together; so many `texts` of the history, and `changes`. `left` is what a database does not take,
+    `outside` projects whose notes do not lie in the home.
+    """
+
+    session: HomeSession
+    address: str
+    digests: dict[str, str] = field(default_factory=dict)
+    size: int = 0
+    texts: int = 0
+    changes: int = 0
+    left: list[str] = field(default_factory=list)
+    outside: list[str] = field(default_factory=list)
+    _seen: dict[Key, tuple[Values, str, str]] = field(default_factory=dict)
+
+    def run(self, *, dry_run: bool, progress: Callable[[int, int], None] | None) -> None:
+        """Move, or go on. Raises InvalidInput for a space with notes, DatabaseAway, DatabaseRefused, StorageError."""
+        target = config.load(self.address, unread=True)
+        if target.url is None:
+            raise ConfigError("the address of a database begins with postgresql://")
+        space = NewSpace(target.url, target.space, str(self.session.engine.layout.root))
+        try:
+            space.check_free()
+            places = self._places()
+            if dry_run:
+                for _, (name, place) in places.items():
+                    if stat.S_ISREG((status := os.lstat(place)).st_mode):
+                        self.digests[name] = ""
+                        self.size += status.st_size
+                self.texts = sum(len(files) for _, _, files in os.walk(self.session.engine.layout.objects))
+                self.changes = len(self._lines())
+                return
+            space.begin()
+            self._fill(space, places, progress)
+            with self.session.exclusive():
+                self._fill(space, self._places(), None)
+                # What the server makes of its bytes must be what was read here.
+                there, names = space.read_again(), {key: name for key, (name, _) in self._places().items()}
+                read = {key: digest for key, (_, kind, digest) in self._seen.items() if kind == "file"}
+                lines = {number: sha256(line) for number, (_, line) in self._lines().items()}
+                if there != read or space.lines() != lines or len(space.texts()) != self.texts:
+                    why = "what it holds is not what was read; run the move again"
+                    raise StorageError(self.address.rpartition("@")[2], why)
+                self.digests = {names[key]: digest for key, digest in there.items()}
+                self.size = sum(stamp[0] for stamp, kind, _ in self._seen.values() if kind == "file")
+                access = self.session.engine.access
+                counts, last = access.counts(), self.session.engine.home.history.last
+                space.finish(last, counts, access.used(), self._shared())
+        finally:
+            space.close()
+
+    def _places(self) -> dict[Key, tuple[str, str]]:
+        """(project, path) of every file, folder and link → its name in a copy, and where it lies."""
+        engine, contents = self.session.engine, Contents(self.session)
+        self.left, self.outside, found = [], [], dict[Key, tuple[str, str]]()
+        inside = f"{os.path.realpath(engine.layout.root)}/"
+        for name, store in engine.stores.items():
+            if store.holds_entities or not f"{os.path.realpath(store.root)}/".startswith(inside):
+                self.outside.append(name)
+                continue
+            for path in self._below(name, store.root):
+                found[name, path] = f"{contents.folder(name)}/{path}", f"{store.root}/{path}"
+        for place in (engine.layout.review, engine.layout.requests):
+            if place.exists():
+                found[PRIVATE, place.name] = f"{PRIVATE}/{place.name}", str(place)
+        return found
+
+    def _below(self, project: str, root: str) -> Iterator[str]:
+        waiting = [""]
+        while waiting:
+            folder = waiting.pop()
+            try:
+                entries = sorted(os.scandir(os.path.join(root, folder)), key=lambda each: each.name)
+            except FileNotFoundError:
+                continue
+            for each in entries:
+                path = f"{folder}/{each.name}" if folder else each.name
+                is_kept = is_kept_name(project, each.name)
+                with suppress(MemorandaError):
+                    is_kept = is_kept and clean(path, project, hidden=True) == path
+                    if is_kept and (each.is_symlink() or each.is_file() or each.is_dir()):
+                        yield path
+                        waiting += [path] if each.is_dir(follow_symlinks=False) else []
+                        continue
+                self.left.append(f"{project}/{path}")
+
+    def _fill(
+        self, space: NewSpace, places: dict[Key, tuple[str, str]], progress: Callable[[int, int], None] | None
+    ) -> None:
+        """Make the database hold what is here: files, then the history."""
+        there = space.files()
+        space.remove_files([key for key in there if key not in places])
+        self._seen = {key: seen for key, seen in self._seen.items() if key in places}
+        done = 0
+        for batch in batches(self._rows(places, there), _ROWS, lambda row: len(row.body or b""), _BYTES):
+            space.put_files([row for row in batch if row.kind])
+            done += len(batch)
+            if progress is not None:
+                progress(done, len(places))
+        lines, known_lines = self._lines(), space.lines()
+        space.remove_lines([number for number in known_lines if number not in lines])
+        fresh = [row for number, row in lines.items() if known_lines.get(number) != sha256(row[1])]
+        for part in batches(fresh, _ROWS, lambda _: 0, 1):
+            space.put_lines(part)
+        here = {name: os.path.join(place, name) for place, _, names in os.walk(self.session.engine.layout.objects)
+                for name in names}  # fmt: skip
+        known = space.texts()
+        space.remove_texts(known - here.keys())
+        for names in batches(sorted(here.keys() - known), _ROWS, lambda _: 0, 1):
+            texts = [(name, read_file(here[name])) for name in names]
+            if damaged := next((name for name, file in texts if file.etag != name), None):
+                raise StorageError(f"the older text {damaged[:12]}", "it is damaged; see memory doctor")
+            space.put_texts((name, file.data) for name, file in texts)
+        self.texts, self.changes = len(here), len(lines)
+
+    def _rows(
+        self, places: dict[Key, tuple[str, str]], there: dict[Key, tuple[str, str | None, int | None]]
+    ) -> Iterator[FileRow]:
+        """A row for each place; of kind "" for one that is in the database already."""
+        for (project, path), (_, place) in places.items():
+            with suppress(FileNotFoundError):  # gone since; the second time nobody writes
+                status = os.lstat(place)
+                stamp, mode = stamp_of(status), stat.S_IMODE(status.st_mode)
+                known = self._seen.get((project, path))
+                if known is not None and known[0] == stamp:
+                    continue
+                if stat.S_ISLNK(status.st_mode):
+                    row = FileRow(project, path, "link", None, None, os.readlink(place), 0o700, None)
+                elif stat.S_ISDIR(status.st_mode):
+                    row = FileRow(project, path, "folder", None, None, None, 0o700, None)
+                else:
+                    file = read_file(place)
+                    row = FileRow(project, path, "file", file.data, file.etag, None, mode, file.stamp.mtime_ns)
+                self._seen[project, path] = stamp, row.kind, row.sha256 or ""
+                is_there = there.get((project, path)) == (row.kind, row.sha256 or row.link, row.mode)
+                yield row._replace(kind="", body=None) if is_there else row
+
+    def _lines(self) -> dict[int, tuple[Change, bytes]]:
+        """The journal: each line that can be read, by its number."""
+        found = {}
+        with suppress(FileNotFoundError):
+            for line in self.session.engine.layout.journal.read_bytes().split(b"\n"):
+                with suppress(ValueError):
+                    change = Change.load(line)
+                    found[change.number] = change, line + b"\n"
+        return found
+
+    def _shared(self) -> dict[str, bytes]:
+        """The files all replicas share, as they are to be there."""
+        layout, settings = self.session.engine.layout, self.session.engine.settings
+        changes = {f"projects.{name}": None if name in self.outside else f"{OWN}/{name}" for name in settings.projects}
+        changes |= {"storage.root": None} if config_text.stored(config_text.read(layout.config), "storage.root") else {}
+        found = {}
+        if layout.config.exists():
+            found[layout.config.name] = config_text.change(layout.config, changes).encode()
+        for each in (layout.access, layout.dream_report):
+            if each.exists():
+                found[each.name] = each.read_bytes()
+        return found

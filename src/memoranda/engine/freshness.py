@@ -1,0 +1,465 @@
+"""Keeping the index in step with the disk: the system's watch where there is one, else a sweep of all files.
+
+Every call sees each change that was on disk before it, by whatever program. A server whose first look at a large
+project would take long answers from the index meanwhile, and `warnings` says so: its calls see each change made since
+the first of them, and what changed before that as soon as the look behind them gets there.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memoranda.clock import Clock, microseconds, waits_at_most
+from memoranda.engine import daemon_client
+from memoranda.errors import Busy, MemorandaError
+from memoranda.index.index import Index
+from memoranda.note.model import GRAPH_PROJECT, KV_PROJECT, MEMORY_PROJECTS, Note
+from memoranda.store.base import Listing, Stamp, Store, Values, bounded
+from memoranda.store.folder import FolderStore
+from memoranda.store.home import Home
+from memoranda.store.path_guard import has_link
+
+if TYPE_CHECKING:
+    from memoranda.index.sync import BulkSource, Difference, Progress, Result
+    from memoranda.index.watch import Watch
+
+Loader = Callable[[Store, str], tuple[Note, Stamp] | None]
+_Identity = tuple[int, int] | None
+METHOD = "fresh"
+"""The daemon's method that brings the index up to date, for processes without a watch."""
+_DAEMON_SECONDS, _DAEMON_SECONDS_LOCKED = 0.25, 0.05
+LARGE = 50_000
+"""Notes from which on a server's first look at a project's files, some tenths of a second, goes on behind its calls."""
+_LISTED, _APPLIED = 200, 4
+"""Files compared with the index, and changes applied to it, in one piece of that: a few milliseconds."""
+_LOCK_SECONDS = 0.01
+"""How long that waits for the home's lock, the guard held."""
+_NEVER_LATE = frozenset((*MEMORY_PROJECTS, GRAPH_PROJECT, KV_PROJECT))
+"""Projects whose verbs take what the index has for all there is."""
+NOT_UTF8 = "not_utf8: bytes that are not UTF-8 are shown as U+FFFD"
+
+
+class Freshness:
+    """Finds the changes on disk that the index lacks. For one thread at a time: the caller holds the engine's guard.
+
+    `stores` are those of all projects, set anew when there are others; `load` gives the note at a path of a store,
+    `files` what other processes need to read very many. With `watch` the system tells of changes; with `may_be_late`
+    too, `catch_up` is called between calls as long as `late` names projects. A process that would have to look at all
+    files asks the daemon first, which listens on `socket` if there is one, and leaves out what that watches.
+    """
+
+    def __init__(
+        self, index: Index, home: Home, stores: Mapping[str, Store], load: Loader,
+        files: Callable[[Store], BulkSource | None], clock: Clock, watch: bool, may_be_late: bool, socket: Path,
+    ):  # fmt: skip
+        self._index = index
+        self._home = home
+        self.stores = stores
+        self._load, self._files = load, files
+        self._clock = clock
+        self._wants_watch, self._may_be_late, self._must_be_whole = watch, may_be_late, False
+        self._socket = socket
+        self._watch: Watch | None = None
+        self._roots: dict[str, _Identity] = {}
+        self._pending: set[str] = set(self.stores)
+        self._openings = 0
+        self._looked = 0.0
+        self._troubles: dict[str, list[str]] = {}
+        self._skipped: dict[tuple[str, str], Stamp] = {}
+        self.late: dict[str, Iterator[None]] = {}
+        """The projects that are still compared with the disk, and the rest of that."""
+        self.unreadable: dict[tuple[str, str], str] = {}
+        """Files left out because they cannot be read: (project, path) -> why."""
+        self.is_current = False
+        """Whether the verb at work has looked at the disk already."""
+        self.behind = ""
+        """Why the index may not show the last changes."""
+        self.elsewhere = ""
+        """Why changes made on other machines may be missing."""
+
+    def close(self) -> None:
+        """Stop watching."""
+        if self._watch is not None:
+            self._watch.close()
+            self._watch = None
+            self._wants_watch = True
+        self.late.clear()
+
+    def forget(self, *, whole: bool = False) -> None:
+        """Look at every file next time; with `whole` no project may be late then."""
+        self._must_be_whole |= whole
+        self._looked = 0.0
+        self._pending = set(self.stores)
+        self.is_current = False
+        self.close()
+
+    @property
+    def is_swept(self) -> bool:
+        """Whether the index shows what was on disk when this process first looked."""
+        return not self._pending
+
+    @property
+    def warnings(self) -> list[str]:
+        """What the last look at the projects could not see."""
+        late = [
+            f"The files of project {name} are still being compared with the index: what changed before this server "
+            "started may be missing here, or shown as it was. A note that is read is as it is on disk."
+            for name in sorted(self.late)
+        ]
+        troubles = [text for name in sorted(self._troubles) for text in self._troubles[name]]
+        return troubles + late + [each for each in (self.behind, self.elsewhere) if each]
+
+    def has_seen(self, moment: float) -> bool:
+        """Whether the index shows what was on disk at `moment` (time.monotonic), as another call has looked since."""
+        if moment >= self._looked or self.behind:
+            return False
+        self._index.pin()
+        return self._index.openings == self._openings
+
+    def update(self, progress: Progress | None = None, *, is_locked: bool = False, whole: bool = False) -> Result:
+        """Make the index show every change on disk; unless `whole`, projects may be late. Returns what it found.
+
+        `is_locked`: the caller holds the home's lock, which the daemon may be waiting for.
+        """
+        from memoranda.index.sync import Result
+
+        result, begun, self._looked, openings = Result(), time.monotonic(), 0.0, self._openings
+        whole = whole or self._must_be_whole
+        if whole and self.late:
+            self.close()
+        try:
+            self._update(result, progress, _DAEMON_SECONDS_LOCKED if is_locked else _DAEMON_SECONDS, whole)
+            self._must_be_whole = False
+        except BaseException:
+            if self.late:
+                self.close()
+            self._pending = set(self.stores)  # the system tells a change once: look at everything next time
+            raise
+        if self._index.openings != openings:
+            self._index.try_later()  # it may have taken long to catch up
+        self._looked, self.behind = begun, ""
+        return result
+
+    def _update(self, result: Result, progress: Progress | None, patience: float, whole: bool) -> None:
+        stores, index = self.stores, self._index
+        index.pin()  # one verb sees one index, even if another process makes it anew meanwhile
+        if index.openings != self._openings:
+            self._openings = index.openings
+            self._pending = set(stores)
+            if self.late:
+                self.close()
+            self._load_skipped()
+        if self._watch and self._roots != {name: _identity(stores[name].root) for name in self._roots}:
+            self.close()  # a project's folder was made, went away or was exchanged
+        changes = self._watch.drain() if self._watch else None
+        if changes is not None and changes.lost:
+            self.close()
+            changes = None
+        if not self._watch and self._wants_watch:
+            self._open_watch(self._may_be_late and not whole)
+        troubled = set(self._troubles)
+        if changes is None:
+            sweeps = stores.keys() - self.late.keys()
+        else:
+            sweeps = ((self._pending | troubled) & stores.keys()) | (stores.keys() - self._roots.keys())
+            sweeps -= self.late.keys()
+            told = stores.keys() - sweeps
+            for project, folder in sorted(changes.folders):
+                if project in told:
+                    self._sweep(stores[project], result, None, folder)
+            for project in sorted(told & {project for project, _ in changes.files}):
+                store, paths = stores[project], [path for name, path in changes.files if name == project]
+                self._apply(store, [each for path in paths for each in self._differs(store, path)], result)
+        shown = self._shown_by_daemon(sweeps, patience)
+        for project in sorted(sweeps - shown):
+            self._sweep(stores[project], result, progress)
+        if troubled - self._troubles.keys():
+            self.close()  # what could be read again was not watched
+        if self._pending:
+            self._pending -= sweeps
+            self._troubles = {name: texts for name, texts in self._troubles.items() if name in stores}
+            for project in set(index.notes.projects()) - stores.keys():
+                with index.write_lock, index.transaction():
+                    index.forget_project(project)
+        self.retire_expired()
+
+    def shown(self) -> dict[str, str]:
+        """The folders, by project, that this process watches and that the index showed as they are at its last look."""
+        if self._watch is None or self.behind:
+            return {}
+        watched = self._roots.keys() - self._troubles.keys() - self._pending
+        return {name: self.stores[name].root for name in watched & self.stores.keys()}
+
+    def _shown_by_daemon(self, sweeps: set[str], patience: float) -> set[str]:
+        """Of these projects, those that a daemon which watches them has now brought up to date in this very index.
+
+        It has `patience` seconds to say so.
+        """
+        if all(self.stores[name].holds_entities for name in sweeps):
+            return set()
+        try:
+            told = daemon_client.ask(self._socket, METHOD, {}, patience)
+        except OSError:
+            return set()  # it is busy
+        if not told or told["index"] != list(self._index.identity[:2]) or self._index.is_copy:
+            return set()
+        self._load_skipped()
+        return {name for name in sweeps if told["projects"].get(name) == self.stores[name].root}
+
+    def _load_skipped(self) -> None:
+        """Take up what the index says of files that are no notes."""
+        known = self._index.notes.skipped()
+        self._skipped = {key: stamp for key, (stamp, _) in known.items()}
+        self.unreadable = {key: why for key, (_, why) in known.items() if why}
+
+    def retire_expired(self) -> None:
+        """Take entries past their time to live out of every face, from that moment on (contract 004, 4)."""
+        now, index = microseconds(self._clock()), self._index
+        if index.notes.expired_paths(now, 1):
+            with index.write_lock, index.transaction():
+                index.entries.retire(now)
+
+    def _open_watch(self, may_be_late: bool) -> None:
+        """Watch all folders; of projects that may be late only those the index knows, as finding all takes long."""
+        from memoranda.index.watch import Watch
+
+        stores, notes = self.stores, self._index.notes
+        folders = {name: store.root for name, store in stores.items() if not store.holds_entities}
+        self._roots = {name: _identity(root) for name, root in folders.items()}
+        there = [stores[name] for name, root in folders.items() if os.path.isdir(root)]
+        late = {
+            store.name: store for store in there
+            if may_be_late and isinstance(store, FolderStore) and not self._index.is_copy
+            and store.name not in _NEVER_LATE and not self._index.seen(store.name)
+            and notes.number_in(store.name) > LARGE
+        }  # fmt: skip
+        roots = [(store.name, store.root, each) for store in there if store.name not in late
+                 for each in store.folders()]  # fmt: skip
+        for name, store in late.items():
+            known = [each for each in notes.folders_in(name) if not has_link(store.root, each)]
+            roots += [(name, store.root, each) for each in [store.root, *(f"{store.root}/{one}" for one in known)]]
+        self._watch = Watch.open(roots)
+        self._wants_watch = self._watch is not None
+        self._pending = set(stores)
+        self.late = {name: self._compare(store, self._watch) for name, store in late.items() if self._watch is not None}
+
+    def catch_up(self, seconds: float) -> None:
+        """Go on comparing late projects with the disk, for about so long."""
+        index, end = self._index, time.monotonic() + seconds
+        index.pin()
+        try:
+            while self.late and index.openings == self._openings:
+                name = next(iter(self.late))
+                for _ in self.late[name]:
+                    if time.monotonic() >= end:
+                        return
+                if self.late.pop(name, None) is not None:
+                    self._pending.discard(name)
+        except BaseException:
+            self.close()  # the next call begins anew
+            raise
+        finally:
+            index.unpin()
+
+    def look_at(self, project: str, path: str) -> None:
+        """Make the index show this one file as it is now, where its project is late."""
+        if project in self.late:
+            from memoranda.index.sync import Result
+
+            store = self.stores[project]
+            self._apply(store, self._differs(store, path), Result())
+
+    def _compare(self, store: FolderStore, watch: Watch) -> Iterator[None]:
+        """Compare a project with the index and apply what differs, piece by piece.
+
+        A folder is watched, then listed. All differences are known before the first is applied: a file that moved to
+        another folder stays the same note. As others write meanwhile, each is looked at again when its turn comes.
+        """
+        from memoranda.index import sync
+
+        notes, name = self._index.notes, store.name
+        comparison = sync.Comparison()
+        gone: dict[str, bytes] = {}
+        waiting, unreadable = [""], list[str]()
+        while waiting:
+            folder, seen, folders = waiting.pop(), set[str](), list[str]()
+            try:
+                watch.add(name, store.root, folder)
+            except OSError:  # there are too many: every call has to look at all files
+                self.close()
+                self._wants_watch = False
+                return
+            listing = Listing()
+            for _ in store.portions(folder, listing, folders, _LISTED):
+                known = notes.stamps_of(name, listing.stamps)
+                seen.update(known)
+                comparison.look(known, listing.stamps)
+                listing.stamps.clear()
+                yield
+            waiting += folders
+            unreadable += listing.unreadable
+            for part in notes.not_among(name, folder, seen, folders, _LISTED) if not listing.unreadable else ():
+                gone |= part
+                yield
+        changes = comparison.end(gone, ())
+        yield
+        for at in range(0, len(changes), _APPLIED):
+            while not self._applied(store, changes[at : at + _APPLIED]):
+                yield
+            yield
+        if unreadable:
+            self._troubles[name] = _unreadable(name, unreadable)
+        elif lost := [key for key in self.unreadable.keys() | self._skipped.keys()
+                      if key[0] == name and store.stamp(key[1]) is None]:  # fmt: skip
+            self._notice_all(lost)
+
+    def _applied(self, store: FolderStore, changes: Sequence[Difference]) -> bool:
+        """Apply what of `changes` is still so; False when somebody keeps the lock."""
+        from memoranda.index.sync import Result
+
+        still: list[Difference] = []
+        for each in changes:  # found a while ago
+            old, stamp = each.old, store.stamp(each.path)
+            if old is None or old == each.path:
+                still += self._differs(store, each.path)
+            elif store.stamp(old) is None and stamp and self._index.notes.stamp(store.name, each.path) is None:
+                still.append(each)
+            else:
+                still += self._differs(store, old) + self._differs(store, each.path)
+        try:
+            with waits_at_most(_LOCK_SECONDS):
+                self._apply(store, still, Result())
+        except Busy:
+            return False
+        return True
+
+    def _sweep(self, store: Store, result: Result, progress: Progress | None, folder: str = "") -> None:
+        """Compare a project, or one folder of it, with the index, and apply what differs."""
+        index, name = self._index, store.name
+        self._troubles.pop(name, None)
+        version = store.version()
+        if version is not None:
+            if version == index.seen(name):
+                return
+            if self._home.lines.waits():
+                self._home.try_to_recover()
+                version = store.version()
+        elif name in self._pending and not store.holds_entities and index.seen(name):
+            with index.write_lock, index.transaction():
+                index.forget_project(name)  # a graph file had this name
+        changes: Sequence[Difference] = ()
+        try:
+            if trouble := store.trouble():
+                is_to_come = store.optional and store.version() is None and not index.notes.stamps(name)
+                if not is_to_come:
+                    self._troubles[name] = [trouble]
+            elif not folder and (paths := store.changed_since(index.seen(name))) is not None:
+                changes = [change for path in paths for change in index.plan_file(name, path, store.stamp(path))]
+            else:
+                listing = Listing()
+                changes = index.plan(name, self._parts(store, folder, listing), listing.unreadable, folder)
+                if listing.unreadable:
+                    self._troubles[name] = _unreadable(name, listing.unreadable)
+        except MemorandaError as error:
+            self._troubles[name] = [str(error)]
+            return
+        self._apply(store, changes, result, progress)
+        if version is not None and name not in self._troubles:
+            with index.write_lock, index.transaction():
+                index.see(name, version)
+
+    def _differs(self, store: Store, path: str) -> list[Difference]:
+        """What has to change in the index so that it shows one file."""
+        stamp = store.stamp(path) if store.is_note(path) else None
+        if stamp is not None and self._skipped.get((store.name, path)) == stamp:
+            return []
+        return self._index.plan_file(store.name, path, stamp)
+
+    def _apply(
+        self, store: Store, changes: Sequence[Difference], result: Result, progress: Progress | None = None
+    ) -> None:
+        if changes:
+            index = self._index
+            self._home.settle()
+            index.apply(store.name, changes, partial(self._load, store), index.write_lock, result, progress,
+                        self._files(store))  # fmt: skip
+
+    def _parts(self, store: Store, folder: str, listing: Listing) -> Iterator[dict[str, Values]]:
+        """What `store.parts` finds, without files known to be no text, as long as they are the same."""
+        name, skipped = store.name, self._skipped
+        gone = {
+            path
+            for project, path in self.unreadable.keys() | skipped.keys()
+            if project == name and (not folder or path.startswith(f"{folder}/"))
+        }
+        for _ in store.parts(folder, listing):
+            for path in gone & listing.stamps.keys():
+                gone.remove(path)
+                if skipped.get((name, path)) == bounded(listing.stamps[path]):
+                    del listing.stamps[path]
+            yield listing.stamps
+            listing.stamps.clear()
+        if gone and not listing.unreadable:
+            self._notice_all([(name, path) for path in gone])
+
+    def drop_derived(self) -> None:
+        """What was derived from notes that were erased on another machine goes; it is made anew."""
+        layout = self._home.layout
+        with self._home.lock:
+            self.rebuild_others()
+            self._index.scrub()
+            lists = [layout.overview, *layout.pending_lists()]
+            for path in (*lists, *layout.sessions.glob("*"), *layout.vectors.glob("*")):
+                path.unlink(missing_ok=True)
+            layout.erased.unlink(missing_ok=True)
+
+    def rebuild_others(self) -> None:
+        """The indexes of this home with other projects go; their processes make them anew."""
+        for path in self._home.layout.indexes():
+            if path != self._index.path:
+                Index(path, self._home.lock).rebuild()
+
+    def accept(self, project: str, path: str, stamp: Stamp, note: Note | None) -> Note | None:
+        """`note` if it may be indexed: a file that is no text, or a memory with a broken header, is left out."""
+        key = (project, path)
+        if not self._openings:
+            self._load_skipped()
+        is_memory = project in MEMORY_PROJECTS
+        broken = note is not None and any(each.startswith("bad_frontmatter") for each in note.warnings)
+        if note is not None and not (is_memory and broken):
+            self.notice(*key)
+            return note
+        self._skipped[key] = stamp
+        if is_memory:
+            self.unreadable[key] = note.warnings[0] if note else NOT_UTF8
+        self._index.notes.skip(*key, stamp, self.unreadable.get(key, ""))
+        return None
+
+    def _notice_all(self, keys: Sequence[tuple[str, str]]) -> None:
+        with self._index.write_lock, self._index.transaction():
+            for key in keys:
+                self.notice(*key)
+
+    def notice(self, project: str, path: str) -> None:
+        """Look at a file again that was no note, or is gone."""
+        self.unreadable.pop((project, path), None)
+        if self._skipped.pop((project, path), None) is not None:
+            self._index.notes.unskip(project, path)
+
+
+def _unreadable(project: str, folders: Sequence[str]) -> list[str]:
+    return [f"Folder {each or '/'} of project {project} cannot be read." for each in folders]
+
+
+def _identity(path: str | Path) -> _Identity:
+    """What tells a folder or file from another one in its place; None when there is none."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino

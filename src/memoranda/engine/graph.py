@@ -1,0 +1,420 @@
+"""A knowledge graph, whatever it is kept in: its verbs; and the graph of a JSON Lines file (contract 002, 2 and 6)."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol, TypeVar
+
+from memoranda.clock import stamp
+from memoranda.engine.engine import Engine, verb
+from memoranda.engine.reading import ReadVerbs
+from memoranda.engine.write_gate import check_limits
+from memoranda.engine.writing import as_file
+from memoranda.errors import CannotUndo, MemorandaError, NotFound, StorageError
+from memoranda.index.index import Index
+from memoranda.note.entity import Entity, EntityKey, GraphRelation
+from memoranda.query import Query
+from memoranda.store.change import Step
+from memoranda.store.inplace import KeptLines, LineChange
+from memoranda.store.inplace.graph_lines import GraphText as GraphText
+from memoranda.store.inplace.graph_lines import entity_line, relation_line, said_by
+from memoranda.store.inplace.graph_lines import parse_graph as parse_graph
+from memoranda.store.inplace.graph_store import EntityLine, GraphStore, LineEdit
+from memoranda.store.journal import LINES, Change
+
+T = TypeVar("T")
+MAX_RANKED = 1000
+
+
+class NoEntity(MemorandaError):
+    """An observation for an entity that is not there."""
+
+    code = "not_found"
+
+    def __init__(self, name: str):
+        super().__init__(f"Entity with name {name} not found")
+
+
+class AmbiguousEntity(MemorandaError):
+    """Two notes have one title, so writing to that name could mean either."""
+
+    code = "ambiguous"
+
+    def __init__(self, name: str, paths: Iterable[str]):
+        super().__init__(f"Entity with name {name} is ambiguous: {', '.join(paths)}")
+
+
+class GraphEdits(Protocol):
+    """What one call changes: `NoteEdits` in notes, `LineEdit` of store/inplace, which says what each does, in lines."""
+
+    known: set[str]
+
+    def observations(self, name: str) -> list[str]: ...
+    def has(self, relation: GraphRelation) -> bool: ...
+    def create(self, entity: Entity, more: dict[str, Any]) -> None: ...
+    def add_observations(self, name: str, texts: Sequence[str]) -> None: ...
+    def drop_observations(self, name: str, texts: set[str]) -> None: ...
+    def add_keys(self, name: str, more: dict[str, Any]) -> None: ...
+    def add_relations(self, relations: Sequence[GraphRelation]) -> None: ...
+    def drop_relations(self, relations: Sequence[GraphRelation]) -> None: ...
+    def remove_entities(self, names: Sequence[str]) -> None: ...
+
+
+class Graph(Protocol):
+    """Entities and relations. A call is all or nothing, durable on return, and applied in turn with others. Names
+    compare by code point. Reading sees what any program wrote before. Raises from errors.py."""
+
+    session: ReadVerbs
+    engine: Engine
+    _index: Index
+
+    def __init__(self, session: ReadVerbs):
+        self.session = session
+        self.engine = session.engine
+        self._index = session.engine.index
+
+    def keys(self) -> list[EntityKey]:
+        """Every entity, in order."""
+
+    def named(self, names: Iterable[str]) -> list[EntityKey]:
+        """The entities of these names, in order."""
+
+    def matching(self, text: str) -> list[EntityKey]:
+        """The entities whose name, type or any one observation holds `text`, in lower case; in order."""
+
+    def ranked(self, text: str) -> list[EntityKey]:
+        """The entities that hold the words of `text` in any order, best first; types count last."""
+
+    def observations(self, keys: Sequence[EntityKey]) -> list[list[str]]:
+        """What each of these entities says, in stored order."""
+
+    def further(self, keys: Sequence[EntityKey]) -> list[dict[str, Any]]:
+        """The keys each of these entities has that are not of a graph: another program's."""
+
+    def relations(self, names: set[str] | None = None) -> list[GraphRelation]:
+        """The relations with at least one end among `names` (None: all), in order."""
+
+    def version(self) -> Any:
+        """A value that differs once something changed, also when the graph cannot be served."""
+
+    def warnings(self) -> list[str]:
+        """What was met and is not shown, in few words; none for most graphs."""
+        return []
+
+    def at_once(self, read: Callable[[], T]) -> T:
+        """What `read` returns, which only reads: all its looks see the graph as it is at one moment."""
+
+    def _change(self, verb: str, names: Iterable[str], plan: Callable[[GraphEdits], T]) -> T:
+        """Carry out what `plan` does to the edits as one change, which is about `names`; it may be called again."""
+
+    @verb
+    def create_entities(self, entities: Sequence[Entity]) -> list[Entity]:
+        """Store those whose name is new, equal observations once; of twins the first counts. Returns them."""
+        wanted: dict[str, Entity] = {}
+        for each in entities:
+            wanted.setdefault(each.name, Entity(each.name, each.type, tuple(dict.fromkeys(each.observations))))
+
+        def plan(edits: GraphEdits) -> list[Entity]:
+            new = [each for each in wanted.values() if each.name not in edits.known]
+            for each in new:
+                edits.create(each, {})
+            return new
+
+        return self._change("write", wanted, plan)
+
+    @verb
+    def create_relations(self, relations: Sequence[GraphRelation]) -> list[GraphRelation]:
+        """Store those that are new; their ends need not exist. Returns them."""
+        wanted = {each.triple: each for each in relations}.values()
+
+        def plan(edits: GraphEdits) -> list[GraphRelation]:
+            new = [each for each in wanted if not edits.has(each)]
+            edits.add_relations(new)
+            return new
+
+        return self._change("edit", {each.source for each in wanted}, plan)
+
+    @verb
+    def add_observations(self, additions: Sequence[tuple[str, Sequence[str]]]) -> list[tuple[str, list[str]]]:
+        """Add to each named entity what it does not say yet. Returns what was new. Raises NoEntity."""
+
+        def plan(edits: GraphEdits) -> list[tuple[str, list[str]]]:
+            if missing := [name for name, _ in additions if name not in edits.known]:
+                raise NoEntity(missing[0])
+            names = dict.fromkeys(name for name, _ in additions)
+            known = {name: dict.fromkeys(edits.observations(name), False) for name in names}
+            results = []
+            for name, texts in additions:
+                added = [text for text in dict.fromkeys(texts) if text not in known[name]]
+                known[name] |= dict.fromkeys(added, True)
+                results.append((name, added))
+            for name, there in known.items():  # each note is read and written once
+                if new := [text for text, is_new in there.items() if is_new]:
+                    edits.add_observations(name, new)
+            return results
+
+        return self._change("edit", {name for name, _ in additions}, plan)
+
+    @verb
+    def merge(self, entities: Sequence[tuple[Entity, dict[str, Any]]], relations: Sequence[GraphRelation]) -> None:
+        """Take in another graph as one change: entities that exist get the observations they lack, twins become
+        one. The keys that come with an entity go with it, where it has none of that name."""
+        wanted: dict[str, tuple[str, dict[str, None], dict[str, Any]]] = {}
+        for each, more in entities:
+            _, texts, keys = wanted.setdefault(each.name, (each.type, {}, {}))
+            texts |= dict.fromkeys(each.observations)
+            keys |= {key: value for key, value in more.items() if key not in keys}
+        new = {each.triple: each for each in relations}.values()
+
+        def plan(edits: GraphEdits) -> None:
+            for name, (kind, texts, keys) in wanted.items():
+                if name in edits.known:
+                    there = set(edits.observations(name))
+                    if lacking := [text for text in texts if text not in there]:
+                        edits.add_observations(name, lacking)
+                    edits.add_keys(name, keys)
+                else:
+                    edits.create(Entity(name, kind, tuple(texts)), keys)
+            edits.add_relations([each for each in new if not edits.has(each)])
+
+        self._change("import", {*wanted, *(each.source for each in new)}, plan)
+
+    @verb
+    def delete_entities(self, names: Sequence[str]) -> None:
+        """Remove entities, all of one name, and every relation at either end; unknown names are no error."""
+        self._change("delete", names, lambda edits: edits.remove_entities(names))
+
+    @verb
+    def delete_observations(self, deletions: Sequence[tuple[str, Sequence[str]]]) -> None:
+        """Remove all copies of observations; what is not there is no error."""
+        gone: dict[str, set[str]] = {}
+        for name, texts in deletions:
+            gone.setdefault(name, set()).update(texts)
+
+        def plan(edits: GraphEdits) -> None:
+            for name, texts in gone.items():
+                if name in edits.known:
+                    edits.drop_observations(name, texts)
+
+        self._change("edit", gone, plan)
+
+    @verb
+    def delete_relations(self, relations: Sequence[GraphRelation]) -> None:
+        """Remove relations, all copies; what is not there is no error."""
+        names = {each.source for each in relations}
+        self._change("edit", names, lambda edits: edits.drop_relations(relations))
+
+
+def graph_lines(graph: Graph) -> list[str]:
+    """The graph as JSON Lines as it is at one moment, entities first."""
+
+    def read() -> list[str]:
+        keys = graph.keys()
+        found = zip(keys, graph.observations(keys), graph.further(keys), strict=True)
+        entities = [entity_line(Entity(key.name, key.type, tuple(texts)), more) for key, texts, more in found]
+        return [*entities, *map(relation_line, graph.relations())]
+
+    return graph.at_once(read)
+
+
+class FileGraph(Graph):
+    """The graph in a file. The caller is only recorded in the history: graph files have no scopes."""
+
+    def __init__(self, session: ReadVerbs, store: GraphStore):
+        super().__init__(session)
+        self.store = store
+        self._is_current = False
+
+    @verb
+    def keys(self) -> list[EntityKey]:
+        self._fresh()
+        return [_key(each) for each in self.store.entities.values()]
+
+    @verb
+    def named(self, names: Iterable[str]) -> list[EntityKey]:
+        self._fresh()
+        lines = sorted(line for name in set(names) for line in self.store.named.get(name, ()))
+        return [_key(self.store.entities[line]) for line in lines]
+
+    @verb
+    def matching(self, text: str) -> list[EntityKey]:
+        self._fresh()
+        wanted = text.lower()
+        return [_key(each) for each in self.store.entities.values() if wanted in each.lowered]
+
+    @verb
+    def ranked(self, text: str) -> list[EntityKey]:
+        self._fresh()
+        words = text.lower().split()
+
+        def weight(entity: EntityLine) -> int:
+            name, kind = entity.name.lower(), entity.type.lower()
+            return sum(4 * (word in name) + 2 * (word in kind) + (name == word) for word in words)
+
+        holding = [each for each in self.store.entities.values() if all(word in each.lowered for word in words)]
+        found: dict[int, EntityLine] = {}
+        if self.engine.stores.get(self.store.name) is self.store:
+            hits = self.session.search(Query(text=text, projects=(self.store.name,)), limit=MAX_RANKED)
+            entities = [self.store.entity(hit.note.path) for hit in hits]
+            found = {each.number: each for each in entities if each is not None}
+        else:  # no project of this process: nothing of the file is in the index
+            holding.sort(key=lambda each: (-weight(each), each.number))
+        found |= {each.number: each for each in holding if words and each.number not in found}
+        return [_key(each) for each in found.values()]
+
+    @verb
+    def observations(self, keys: Sequence[EntityKey]) -> list[list[str]]:
+        return [list(key.handle.observations) for key in keys]
+
+    @verb
+    def further(self, keys: Sequence[EntityKey]) -> list[dict[str, Any]]:
+        return [json.loads(self.store.lines[key.handle.number]) for key in keys]
+
+    @verb
+    def relations(self, names: set[str] | None = None) -> list[GraphRelation]:
+        self._fresh()
+        if names is None:
+            return list(self.store.relations.values())
+        lines = {line for name in names for line in self.store.ends.get(name, ())}
+        return [self.store.relations[line] for line in sorted(lines)]
+
+    @verb
+    def version(self) -> Any:
+        try:
+            self._fresh()
+        except MemorandaError as error:
+            return str(error)
+        return self.store.changes
+
+    @verb
+    def warnings(self) -> list[str]:
+        return self.store.warnings()
+
+    @verb
+    def at_once(self, read: Callable[[], T]) -> T:
+        """What `read` returns: the file is looked at once, before."""
+        self._fresh()
+        self._is_current = True
+        try:
+            return read()
+        finally:
+            self._is_current = False
+
+    def _fresh(self) -> None:
+        """Show what is on disk, after completing what a writer of this home that died left."""
+        if self._is_current:
+            return
+        self.store.fresh()
+        if self.engine.home.lines.waits():
+            self.engine.home.try_to_recover()
+            self.store.fresh()
+
+    def _change(self, verb: str, names: Iterable[str], plan: Callable[[GraphEdits], T]) -> T:
+        results = list[T]()
+
+        def edited() -> LineEdit:
+            edit = LineEdit(self.store, names, verb)
+            results.append(plan(edit))
+            edit.finish()
+            return edit
+
+        self.change(edited)
+        return results[-1]
+
+    def change(self, plan: Callable[[], LineEdit], undoes: int | None = None) -> Change | None:
+        """Carry out what `plan` says, logged as an undo of change `undoes` if that is given. Returns the change,
+        None when nothing was to be done. Raises NotAGraphFile, StorageError."""
+        engine, made = self.engine, list[Change]()
+
+        def announce(lines: LineChange) -> None:
+            number = engine.home.history.last + 1
+            name, file = self.store.name, os.path.basename(self.store.root)
+            agent, face, by = self.session.agent, self.session.face, self.session.by or None
+            written = Step("put", name, "", file, data=b"".join([*lines.new, *lines.added]), old=as_file(b""))
+            check_limits([written], engine.settings, agent, engine.day_use, engine.clock())
+            made[:] = [Change(number, stamp(engine.clock()), lines.verb, name, file, agent, face, undoes=undoes, by=by)]
+            engine.home.lines.begin(made[0], lines)
+
+        def admitted() -> LineEdit:
+            edit = plan()
+            if undoes is None:
+                text = b"".join([*edit.lines.values(), *edit.added]).decode("utf-8", "replace")
+                self.session.admitted(text, self.store.name, [self.store.lines[n] for n in edit.lines], whole=True)
+            return edit
+
+        with engine.writing(), engine.home.lines.changing():
+            engine.guard.keep()
+            self.store.change(admitted, announce)
+            engine.commits += bool(made)
+        return made[0] if made else None
+
+
+def undo_lines(session: ReadVerbs, change: Change, blocked: Callable[[str, str], CannotUndo]) -> Change:
+    """Take back `change`, which is one to lines; the home's lock is held. `blocked` words that a place changed since.
+    Raises CannotUndo, NotAGraphFile, StorageError."""
+    engine = session.engine
+    touched = next(each for each in change.files if each.do == LINES and each.new is not None)
+    try:
+        kept = engine.home.lines.kept(touched)
+    except (NotFound, StorageError):
+        raise CannotUndo(f"cannot undo #{change.number}: its lines are no longer kept") from None
+    known = engine.stores.get(touched.project)
+    store = known if isinstance(known, GraphStore) else store_of(session, touched.file)
+    graph = FileGraph(session, store or GraphStore(touched.project, touched.file))
+
+    def plan() -> LineEdit:
+        edit = _inverse(graph.store, kept)
+        if edit is None:
+            raise blocked(change.project, change.path)
+        return edit
+
+    made = graph.change(plan, undoes=change.number)
+    if made is None:
+        raise CannotUndo(f"cannot undo #{change.number}: nothing of it is left")
+    return made
+
+
+def store_of(session: ReadVerbs, file: str) -> GraphStore | None:
+    """The project that is the graph file at this absolute path, None when none is."""
+    stores = session.engine.stores.values()
+    return next((each for each in stores if isinstance(each, GraphStore) and each.root == file), None)
+
+
+def _inverse(store: GraphStore, kept: KeptLines) -> LineEdit | None:
+    """The edit that takes it back; None when a line of it is not there as it was left, or what went is there again."""
+    slots: dict[bytes, list[int]] = {}
+    for slot, line in enumerate(store.lines):
+        if line:
+            slots.setdefault(line.rstrip(b"\r\n"), []).append(slot)
+    edit = LineEdit(store, verb="undo")
+    for line in reversed(kept.added):
+        if not (found := slots.get(line.rstrip(b"\r\n"))):
+            return None
+        edit.lines[found.pop()] = b""
+    returning: list[tuple[int, bytes]] = []
+    for number, old, new in kept.replaced:
+        if not new:
+            returning.append((number, old))
+        elif found := slots.get(new.rstrip(b"\r\n")):
+            edit.lines[found.pop(0)] = old
+        else:
+            return None
+    for _, old in returning:  # whether its entity or relation stands in the file again
+        said, again = said_by(old), list[int]()
+        if isinstance(said, GraphRelation):
+            again = [slot for slot in store.ends.get(said.source, ()) if store.relations[slot].triple == said.triple]
+        elif said is not None:
+            again = store.named.get(said.name, [])
+        if any(slot not in edit.lines for slot in again):
+            return None
+    left = [slot for slot, line in enumerate(store.lines) if line and edit.lines.get(slot) != b""]
+    for before, (number, old) in enumerate(returning):
+        at = number - before
+        edit.inserted.setdefault(left[at] if at < len(left) else len(store.lines), []).append(old)
+    return edit
+
+
+def _key(entity: EntityLine) -> EntityKey:
+    return EntityKey((entity.order,), entity.name, entity.type, entity)

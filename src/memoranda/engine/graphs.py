@@ -1,0 +1,497 @@
+"""The graph a caller means: of the notes of project `graph`, of any other project's, of a file, of all together; and
+what a call changes in a graph of notes (contract 002)."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+from memoranda.clock import microseconds, parse_stamp
+from memoranda.engine.engine import verb
+from memoranda.engine.graph import MAX_RANKED, AmbiguousEntity, FileGraph, Graph, GraphEdits, NoEntity, T, store_of
+from memoranda.engine.reading import ReadVerbs
+from memoranda.engine.transaction import Transaction
+from memoranda.engine.writing import editable, read_unlocked
+from memoranda.errors import InvalidInput, MemorandaError
+from memoranda.index.entity_queries import EntityRow, target_name
+from memoranda.index.rows import Edge, NoteInfo
+from memoranda.note.entity import Entity, EntityKey, EntityText, GraphRelation, compose, file_stem, folded_name
+from memoranda.note.frontmatter import parse_typed, split
+from memoranda.note.grammar import scan
+from memoranda.note.model import GRAPH_PROJECT
+from memoranda.note.model import Relation as Item
+from memoranda.query import Query
+from memoranda.store.base import File
+from memoranda.store.inplace.graph_store import GraphStore
+
+EVERY = "*"
+_LATEST = 253_000_000_000_000_000  # in the year 9987; no time after it could be written any more
+_OWN_KEYS = frozenset(("id", "title", "type", "created_at", "placeholder", "scope", "locked"))
+
+
+class NoteGraph(Graph):
+    """The notes of project `graph`, for one caller: entities of a foreign scope are not there."""
+
+    project = GRAPH_PROJECT
+    makes_sources = True
+    """Whether a name with relations that is no entity gets a placeholder, where they live."""
+
+    @verb
+    def keys(self) -> list[EntityKey]:
+        self.engine.fresh()
+        return self._index.entities.all(self.session.agent)
+
+    @verb
+    def named(self, names: Iterable[str]) -> list[EntityKey]:
+        self.engine.fresh()
+        return [row.key for row in self.notes(names) if row.kind is not None]
+
+    @verb
+    def matching(self, text: str) -> list[EntityKey]:
+        self.engine.fresh()
+        return self._index.entities.matching(text.lower(), self.session.agent)
+
+    @verb
+    def ranked(self, text: str) -> list[EntityKey]:
+        self.engine.fresh()
+        hits = self.session.search(Query(text=text, projects=(self.project,)), limit=MAX_RANKED)
+        entities, viewer = self._index.entities, self.session.agent
+        keys = {key.handle: key for key in entities.all(viewer)}
+        found = {hit.note.row: keys[hit.note.row] for hit in hits if hit.note.row in keys}
+        if words := text.lower().split():
+            holding = set.intersection(*(set(entities.matching(word, viewer)) for word in words))
+            found |= {key.handle: key for key in keys.values() if key in holding and key.handle not in found}
+        return list(found.values())
+
+    @verb
+    def observations(self, keys: Sequence[EntityKey]) -> list[list[str]]:
+        found = self._index.entities.observations([key.handle for key in keys])
+        return [found.get(key.handle, []) for key in keys]
+
+    @verb
+    def further(self, keys: Sequence[EntityKey]) -> list[dict[str, Any]]:
+        # Those below `fields` by their own names; numbers are numbers.
+        infos, every = self._index.notes.infos([key.handle for key in keys]), list[dict[str, Any]]()
+        for key in keys:
+            info = infos.get(key.handle)
+            found = _unknown_keys(info.header) if info is not None else {}
+            if info is not None and found:
+                # The index knows all plain values but true, false and null as texts.
+                with suppress(ValueError, MemorandaError):
+                    found = _unknown_keys(parse_typed(split(self.session.file(info).data.decode()).yaml or ""))
+            every.append(found)
+        return every
+
+    @verb
+    def lacking(self, keys: Sequence[tuple[EntityKey, dict[str, Any]]]) -> list[bool]:
+        """Whether each of these entities lacks one of the unknown keys that come with it."""
+        infos = self._index.notes.infos([key.handle for key, _ in keys])
+        return [key.handle in infos and not _header_keys(more).keys() <= infos[key.handle].header.keys()
+                for key, more in keys]  # fmt: skip
+
+    @verb
+    def relations(self, names: set[str] | None = None) -> list[GraphRelation]:
+        self.engine.fresh()
+        entities, viewer = self._index.entities, self.session.agent
+        return entities.relations(viewer) if names is None else entities.relations_at(names, viewer)
+
+    @verb
+    def version(self) -> Any:
+        self.engine.fresh()
+        return self._index.entities.version(self.session.agent)
+
+    @verb
+    def at_once(self, read: Callable[[], T]) -> T:
+        self.engine.fresh()
+        with self._index.snapshot():
+            return read()
+
+    def notes(self, names: Iterable[str]) -> list[EntityRow]:
+        """The entities and placeholders of these names, in order."""
+        return self._index.entities.named(names, self.session.agent)
+
+    def _change(self, verb: str, names: Iterable[str], plan: Callable[[GraphEdits], T]) -> T:
+        with self.session.change(verb) as change:
+            edits = NoteEdits(self, change, names)
+            result = plan(edits)
+            edits.add_steps()
+        return result
+
+    def target_of(self, item: Item, row: EntityRow) -> str:
+        """The name a relation item of the note `row` leads to."""
+        return target_name(item.target, item.project)
+
+    def observed(self, text: EntityText) -> list[str]:
+        """What the text of an entity says."""
+        return text.observations
+
+
+class NoteEdits:
+    """What one call changes in notes, as `LineEdit` of store/inplace does in lines; the home's lock is held."""
+
+    def __init__(self, graph: NoteGraph, change: Transaction, names: Iterable[str]):
+        self._graph, self._session, self._change = graph, graph.session, change
+        self._index = graph.session.index
+        self.known, self._rows = set[str](), dict[str, list[EntityRow]]()
+        for row in graph.notes(names):
+            self._rows.setdefault(row.name, []).append(row)
+            if row.kind is not None:
+                self.known.add(row.name)
+        self._texts: dict[str, tuple[EntityRow, File, str, EntityText]] = {}
+        self._triples: dict[str, set[tuple[str, str, str]]] = {}
+        self._new: dict[str, dict[str, Any]] = {}
+        self._removed: dict[str, tuple[EntityRow, File]] = {}
+        self._last_created = 0
+
+    def _row(self, name: str) -> EntityRow | None:
+        """The one note of a name, an entity before a placeholder. Raises AmbiguousEntity."""
+        rows = self._rows.get(name, [])
+        entities = [row for row in rows if row.kind is not None]
+        if len(entities) > 1:
+            raise AmbiguousEntity(name, sorted(row.path for row in entities))
+        return next(iter(entities or rows), None)
+
+    def _info(self, row: EntityRow) -> NoteInfo:
+        info = self._index.notes.get(self._graph.project, row.path)
+        assert info is not None
+        return info
+
+    def _text(self, row: EntityRow) -> EntityText:
+        """The note's text with what this call changed so far. Raises Locked, NotText."""
+        if row.path not in self._texts:
+            file, text = editable(self._session, self._info(row))
+            self._texts[row.path] = (row, file, text, EntityText(text))
+        return self._texts[row.path][3]
+
+    @contextmanager
+    def _changing(self, name: str, row: EntityRow | None = None) -> Iterator[EntityText]:
+        """The text of the note of a name, or of `row`, to be changed inside. Raises InvalidInput when that cannot be
+        done by lines."""
+        row = row or self._row(name)
+        assert row is not None
+        try:
+            yield self._text(row)
+        except ValueError as error:
+            why = f"The note {row.path} was not changed: {error}. Mend it in an editor or with edit_note."
+            raise InvalidInput(why) from None
+
+    def observations(self, name: str) -> list[str]:
+        with self._changing(name) as text:
+            return self._graph.observed(text)
+
+    def has(self, relation: GraphRelation) -> bool:
+        row = self._row(relation.source)
+        if row is None:
+            return False
+        if row.path not in self._triples:
+            items = self._text(row).relations
+            self._triples[row.path] = {(row.name, self._graph.target_of(each, row), each.type) for each in items}
+        return relation.triple in self._triples[row.path]
+
+    def create(self, entity: Entity, more: dict[str, Any]) -> None:
+        if entity.name not in self._rows:
+            self._add(entity.name, type=entity.type, observations=entity.observations, more=more and _header_keys(more))
+            return
+        with self._changing(entity.name) as text:  # a placeholder becomes an entity; its relations stay
+            text.make_entity(entity.type, self._created_at())
+            there = set(text.observations)
+            text.add_observations([each for each in entity.observations if each not in there])
+        self.add_keys(entity.name, more)
+
+    def _add(self, name: str, **parts: Any) -> None:
+        """A new note, of these parts (see `compose`): a placeholder without a type."""
+        empty: dict[str, Any] = {"type": None, "observations": (), "relations": [], "more": {}}
+        self._new[name] = {"name": name, "created": self._created_at(), **empty, **parts}
+
+    def add_observations(self, name: str, texts: Sequence[str]) -> None:
+        with self._changing(name) as text:
+            text.add_observations(texts)
+
+    def drop_observations(self, name: str, texts: set[str]) -> None:
+        with self._changing(name) as text:
+            text.drop_observations(texts)
+
+    def add_keys(self, name: str, more: dict[str, Any]) -> None:
+        keys = _header_keys(more)
+        with self._changing(name) as text:
+            if keys and (lacking := {key: keys[key] for key in keys.keys() - text.keys}):
+                text.set_keys(lacking)
+
+    def add_relations(self, relations: Sequence[GraphRelation]) -> None:
+        pairs: dict[str, list[tuple[str, str]]] = {}
+        for each in relations:
+            pairs.setdefault(each.source, []).append((each.type, each.target))
+        for name, more in pairs.items():
+            if name in self._new:
+                self._new[name]["relations"] += more
+            elif self._row(name) is not None:
+                with self._changing(name) as text:
+                    text.add_relations(more)
+            elif self._graph.makes_sources:
+                self._add(name, relations=more)
+            else:
+                raise NoEntity(name)
+
+    def drop_relations(self, relations: Sequence[GraphRelation]) -> None:
+        triples = {each.triple for each in relations}
+        for name, rows in self._rows.items():
+            self._row(name)
+            for row in rows:
+                self._drop(row, triples.__contains__)
+
+    def _drop(self, row: EntityRow, is_dropped: Callable[[tuple[str, str, str]], bool]) -> None:
+        """Take relations out of a note; a placeholder goes with its last one."""
+        with self._changing(row.name, row) as text:
+            text.drop_relations(lambda item: is_dropped((row.name, self._graph.target_of(item, row), item.type)))
+        if row.kind is None and not text.relations:
+            self._removed[row.path] = (row, read_unlocked(self._session, self._info(row)))
+
+    def remove_entities(self, names: Sequence[str]) -> None:
+        gone, paths = set(names), set()
+        for name, rows in self._rows.items():
+            self._row(name)
+            for row in rows:
+                self._removed[row.path] = (row, read_unlocked(self._session, self._info(row)))
+                paths.add(row.path)
+        touching = self._index.entities.relations_at(gone, self._session.agent)
+        linking = [each for each in touching if each.target in gone and each.order[1] not in paths]
+        sources = {row.path: row for row in self._graph.notes({each.source for each in linking})}
+        for path in dict.fromkeys(each.order[1] for each in linking):
+            self._drop(sources[path], lambda triple: triple[1] in gone)
+
+    def add_steps(self) -> None:
+        """Add the steps to the change: texts that differ, new notes, removals."""
+        project, change, stems = self._graph.project, self._change, set[str]()
+        for row, file, before, text in self._texts.values():
+            if text.text != before and row.path not in self._removed:
+                change.put(project, row.path, text.text.encode(), old=file, scope=row.scope)
+        root, holds_file = self._session.engine.store(project).root, self._index.entities.holds_file
+
+        def is_taken(stem: str) -> bool:
+            is_new = folded_name(stem) in stems
+            return is_new or os.path.lexists(os.path.join(root, f"{stem}.md")) or holds_file(project, stem)
+
+        for name, new in self._new.items():
+            stem = file_stem(name, is_taken)
+            stems.add(folded_name(stem))
+            change.put(project, f"{stem}.md", compose(str(uuid.uuid4()), **new).encode())
+        for row, file in self._removed.values():
+            change.remove(project, row.path, file, scope=row.scope)
+
+    def _created_at(self) -> int:
+        """The next `created_at`, later than any other in the graph (5.1)."""
+        last = self._last_created or min(self._index.entities.last_created(), _LATEST)
+        self._last_created = max(microseconds(self._session.clock()), last + 1)
+        return self._last_created
+
+
+def _header_keys(more: dict[str, Any]) -> dict[str, Any]:
+    """Unknown keys of an entity as keys of its header; one that means something here stands below `fields`."""
+    meaning = {key: value for key, value in more.items() if key in _OWN_KEYS}
+    return {key: value for key, value in more.items() if key not in meaning} | ({"fields": meaning} if meaning else {})
+
+
+def _unknown_keys(header: dict[str, Any]) -> dict[str, Any]:
+    """What `_header_keys` made keys of a header, back again."""
+    below = header.get("fields")
+    others = {key: value for key, value in header.items() if key not in _OWN_KEYS and key != "fields"}
+    return others | (below if isinstance(below, dict) else {})
+
+
+class ProjectGraph(NoteGraph):
+    """The notes of a project as entities: title, type, and what the note grammar finds in them, ordered by when they
+    were written."""
+
+    makes_sources = False
+
+    def __init__(self, session: ReadVerbs, project: str):
+        super().__init__(session)
+        self.project = project
+
+    @verb
+    def keys(self) -> list[EntityKey]:
+        infos, _ = self.session.list(Query(projects=(self.project,)), limit=0, order="path")
+        return sorted((_row(info).key for info in infos), key=lambda key: key.order)
+
+    @verb
+    def matching(self, text: str) -> list[EntityKey]:
+        wanted, keys = text.lower(), self.keys()
+        return [
+            key
+            for key, texts in zip(keys, self.observations(keys), strict=True)
+            if any(wanted in each.lower() for each in (key.name, key.type, *texts))
+        ]
+
+    @verb
+    def ranked(self, text: str) -> list[EntityKey]:
+        hits = self.session.search(Query(text=text, projects=(self.project,)), limit=MAX_RANKED)
+        return [_row(hit.note).key for hit in hits]
+
+    @verb
+    def observations(self, keys: Sequence[EntityKey]) -> list[list[str]]:
+        return [self.observed(EntityText("".join(self._index.notes.text_of(key.handle)))) for key in keys]
+
+    def observed(self, text: EntityText) -> list[str]:
+        """Observations of the note grammar, and items under `Observations`, each once, in the order of the text."""
+        found = {each.line: each.text for each in scan(text.text, text.body_at)[0]} | text.observed_lines()
+        return [found[line] for line in sorted(found)]
+
+    @verb
+    def relations(self, names: set[str] | None = None) -> list[GraphRelation]:
+        self.engine.fresh()
+        index, viewer = self._index, self.session.agent
+        rows = [key.handle for key in self.keys()] if names is None else [row.note for row in self.notes(names)]
+        found: set[GraphRelation] = set()
+        for info in index.notes.in_order(rows):
+            found.update(self._leaving(info))
+            if names is not None:
+                for edge in index.links.incoming(info, viewer):
+                    if edge.note is not None and edge.note.project == self.project:
+                        found.add(_relation(edge.note, edge, info.title))
+        for info in index.notes.in_order(index.entities.linking(self.project, names or (), viewer)):
+            found.update(each for each in self._leaving(info) if names and each.target in names)
+        return sorted(found, key=lambda each: (each.order, each.triple))
+
+    def _leaving(self, info: NoteInfo) -> list[GraphRelation]:
+        edges = self._index.links.outgoing(info, self.session.agent)
+        return [_relation(info, edge, self._name_of(edge.note, edge.target)) for edge in edges]
+
+    def _name_of(self, note: NoteInfo | None, target: str) -> str:
+        return note.title if note is not None and note.project == self.project else target
+
+    def notes(self, names: Iterable[str]) -> list[EntityRow]:
+        rows = self._index.entities.titled(self.project, names, self.session.agent)
+        return sorted((_row(info) for info in self._index.notes.in_order(rows)), key=lambda row: row[1:3])
+
+    @verb
+    def delete_entities(self, names: Sequence[str]) -> None:
+        raise InvalidInput(f'Entities of project "{self.project}" are notes; use delete_note')
+
+    @verb
+    def version(self) -> Any:
+        self.engine.fresh()
+        return self._index.version()
+
+    def target_of(self, item: Item, row: EntityRow) -> str:
+        note = self._index.links.resolve(
+            item.target, project=self.project, folder=posixpath.dirname(row.path), viewer=self.session.agent,
+            target_project=item.project,
+        )  # fmt: skip
+        return self._name_of(note, item.target)
+
+
+class EveryGraph(Graph):
+    """All projects the caller may see; each entity tells its project. Read-only."""
+
+    def __init__(self, session: ReadVerbs, graphs: dict[str, Graph]):
+        super().__init__(session)
+        self._graphs = graphs
+
+    def keys(self) -> list[EntityKey]:
+        return self._each(lambda graph: graph.keys())
+
+    def named(self, names: Iterable[str]) -> list[EntityKey]:
+        wanted = list(names)
+        return self._each(lambda graph: graph.named(wanted))
+
+    def matching(self, text: str) -> list[EntityKey]:
+        return self._each(lambda graph: graph.matching(text))
+
+    def ranked(self, text: str) -> list[EntityKey]:
+        """The best of each project in turn."""
+        found = [[_of(name, key) for key in graph.ranked(text)] for name, graph in self._graphs.items()]
+        return [key for keys in zip_longest(*found) for key in keys if key is not None]
+
+    def observations(self, keys: Sequence[EntityKey]) -> list[list[str]]:
+        return [self._graphs[key.project or ""].observations([key])[0] for key in keys]
+
+    def further(self, keys: Sequence[EntityKey]) -> list[dict[str, Any]]:
+        return [self._graphs[key.project or ""].further([key])[0] for key in keys]
+
+    def relations(self, names: set[str] | None = None) -> list[GraphRelation]:
+        found = [each for graph in self._graphs.values() for each in graph.relations(names)]
+        return sorted(found, key=lambda each: each.order)
+
+    def version(self) -> Any:
+        return [graph.version() for graph in self._graphs.values()]
+
+    def warnings(self) -> list[str]:
+        return [text for graph in self._graphs.values() for text in graph.warnings()]
+
+    def at_once(self, read: Callable[[], T]) -> T:
+        for graph in self._graphs.values():
+            read = partial(graph.at_once, read)
+        return read()
+
+    def _each(self, read: Callable[[Graph], list[EntityKey]]) -> list[EntityKey]:
+        found = [_of(name, key) for name, graph in self._graphs.items() for key in read(graph)]
+        return sorted(found, key=lambda key: key.order)
+
+    def _change(self, *_: Any) -> Any:
+        raise InvalidInput("Name one project to write to")
+
+
+def _of(project: str, key: EntityKey) -> EntityKey:
+    return key._replace(project=project, order=(*key.order, project))
+
+
+def open_graph(session: ReadVerbs, project: str) -> Graph:
+    """The graph of `project`: its own of project `graph`, of a graph file, the notes of any other, of all with `*`.
+    Raises ProjectNotFound."""
+    if project == EVERY:
+        return _every(session)
+    store = session.engine.store(project)
+    if isinstance(store, GraphStore):
+        return FileGraph(session, store)
+    return NoteGraph(session) if store.name == GRAPH_PROJECT else ProjectGraph(session, store.name)
+
+
+def graph_project(name: str, file: Path) -> os.PathLike[str]:
+    """The graph file as a project `name` for `open_memory`, whatever the file is called and whether it is there."""
+    return GraphStore(name, file, optional=True)
+
+
+def opener(file: Path) -> Callable[[ReadVerbs, str], Graph]:
+    """(session, project) -> its graph, where that of project `graph` is kept in `file`."""
+    alone = GraphStore(file.stem, file)
+
+    def open_here(session: ReadVerbs, project: str) -> Graph:
+        own = FileGraph(session, store_of(session, alone.root) or alone)
+        if project.lower() == GRAPH_PROJECT:
+            return own
+        return _every(session, own) if project == EVERY else open_graph(session, project)
+
+    return open_here
+
+
+def graph_in(session: ReadVerbs, file: Path | None) -> NoteGraph | FileGraph:
+    """The graph kept in `file`, or, without one, in the notes of project `graph`."""
+    return NoteGraph(session) if file is None else FileGraph(session, GraphStore(file.stem, file))
+
+
+def _every(session: ReadVerbs, own: FileGraph | None = None) -> Graph:
+    """All projects together; `own` where a file is kept in place of the notes of project `graph`, which then show in
+    no graph."""
+    graphs = {name: open_graph(session, name) for name in session.engine.stores}
+    if own is not None:
+        del graphs[GRAPH_PROJECT]
+        if own.store not in session.engine.stores.values():
+            graphs = {GRAPH_PROJECT: own, **graphs}
+    return EveryGraph(session, graphs)
+
+
+def _row(info: NoteInfo) -> EntityRow:
+    created = microseconds(parse_stamp(info.created))
+    return EntityRow(info.row, created, info.path, info.scope, info.title, info.type)
+
+
+def _relation(source: NoteInfo, edge: Edge, target: str) -> GraphRelation:
+    order = (microseconds(parse_stamp(source.created)), source.path, edge.line)
+    return GraphRelation(source.title, target, edge.type, order)

@@ -1,0 +1,305 @@
+"""Key-value entries in the JSON files of an agent-memory folder, used in place (contract 004, 7).
+
+Recalls are counted in the home's access log and added to the files at the end, so a recall writes none of them.
+What is replaced or removed here is gone: a folder of another program has no history.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from memoranda.clock import parse_stamp
+from memoranda.engine.engine import Engine, verb
+from memoranda.engine.entries import PURGED_AT_ONCE, Entries, Entry, NoEntry, Totals, Unreadable, expiry, purging
+from memoranda.engine.transaction import HomeSession
+from memoranda.errors import MemorandaError, StorageError
+from memoranda.note.entry import seconds
+from memoranda.store.access import AccessLog
+from memoranda.store.files import reason, storing
+from memoranda.store.inplace import Content, JsonFiles, Row, stem_of
+from memoranda.text.unicode import repair_surrogates
+
+_KNOWN = ("key", "value", "created_at", "accessed_at", "expires_at", "access_count", "namespace")
+
+
+class JsonEntryFolder:
+    """The folder, for all callers of this process."""
+
+    def __init__(self, folder: str | os.PathLike[str]):
+        self.files = JsonFiles(Path(os.path.abspath(os.path.expanduser(folder))))
+        self.recalled: dict[str, datetime] = {}
+        self.engine: Engine | None = None
+
+    def entries(self, session: HomeSession) -> JsonEntries:
+        """The entries as the caller `session` is bound to."""
+        self.engine = session.engine
+        return JsonEntries(session, self)
+
+    def fold(self) -> None:
+        """Add the recalls counted so far to the files; one that cannot be written keeps them for the next time."""
+        engine = self.engine
+        if engine is None or not engine.access.counts():
+            return
+        with engine.guard, suppress(OSError):
+            for stem in self.files.stems():
+                with suppress(OSError, ValueError):
+                    if not self._pending(stem, self.files.read(stem), engine.access):
+                        continue
+                    with self.files.changing(stem) as (content, replace_rows):
+                        pending = self._pending(stem, content, engine.access)
+                        rows = [*content.rows]
+                        for n, (name, recalls) in pending.items():
+                            row = rows[n]
+                            rows[n] = row | {"access_count": _number(row.get("access_count")) + recalls}
+                            if last := self.recalled.get(name):
+                                is_number = isinstance(row.get("accessed_at"), int | float)
+                                rows[n]["accessed_at"] = last.timestamp() if is_number else seconds(last)
+                        if pending:
+                            replace_rows(rows)
+                        engine.access.restart(*(name for name, _ in pending.values()))
+
+    def _pending(self, stem: str, content: Content, access: AccessLog) -> dict[int, tuple[str, int]]:
+        """Entries with recalls to add: position -> (name in the log, number)."""
+        counts = access.counts()
+        names = ((n, self.name(row, stem)) for n, row in enumerate(content.rows))
+        return {n: (name, counts[name]) for n, name in names if counts.get(name)}
+
+    def name(self, row: Row, stem: str) -> str:
+        """What the access log calls an entry; another one when it was written anew."""
+        parts = (str(self.files.root), namespace_of(row, stem), row["key"], str(row.get("created_at")))
+        return sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+class JsonEntries(Entries):
+    """Entries as rows of `<name>.json`; a row whose namespace is not the file's name says it."""
+
+    def __init__(self, session: HomeSession, folder: JsonEntryFolder):
+        self.engine = session.engine
+        self._session = session
+        self._folder = folder
+        self._files = folder.files
+
+    @purging
+    @verb
+    def put(self, namespace: str, key: str, value: str, ttl: int = 0) -> Entry:
+        """The file written anew, the entry at its end; fields of it that are not ours stay."""
+        value = self._session.admitted(value, f"{namespace}/{key}")
+        now, stem = self.engine.clock(), stem_of(namespace)
+        expires = expiry(now, ttl)
+        row: Row = {"key": key, "value": value, "created_at": seconds(now), "accessed_at": seconds(now)}
+        row |= {"expires_at": expires and expires.timestamp(), "access_count": 0}
+        if namespace != stem:
+            row["namespace"] = namespace
+        with self._changing(namespace, make=True) as (content, replace_rows):
+            old = [each for each in content.rows if _is(each, stem, namespace, key)]
+            for each in old:
+                row |= {name: kept for name, kept in each.items() if name not in _KNOWN}
+            replace_rows([*(each for each in content.rows if not _is(each, stem, namespace, key)), row])
+            self.engine.access.restart(*(self._folder.name(each, stem) for each in (*old, row)))
+            return self._entry(row, stem, content)
+
+    def _find(self, namespace: str, key: str) -> Entry:
+        stem = stem_of(namespace)
+        content = self._read(stem, namespace)
+        row = next((each for each in content.rows if _is(each, stem, namespace, key)), None)
+        if row is None:
+            raise NoEntry(key, namespace)
+        return self._entry(row, stem, content)
+
+    def _expire(self, entry: Entry) -> None:
+        stem = stem_of(entry.namespace)
+        self._drop(stem, lambda row: _is(row, stem, entry.namespace, entry.key) and self._is_past(row))
+
+    @verb
+    def count(self, entry: Entry) -> Entry:
+        """Not while somebody adds recalls to the file."""
+        with ExitStack() as stack:
+            with suppress(OSError):
+                stack.enter_context(self._files.shared(stem_of(entry.namespace)))
+            counted = super().count(entry)
+        self._folder.recalled[entry.id] = counted.accessed
+        return counted
+
+    @purging
+    @verb
+    def remove(self, namespace: str, key: str) -> None:
+        stem = stem_of(namespace)
+        if not self._drop(namespace, lambda row: _is(row, stem, namespace, key)):
+            raise NoEntry(key, namespace)
+
+    @verb
+    def search(self, text: str, namespace: str | None, limit: int, offset: int) -> tuple[list[Entry], int]:
+        wanted, counts, matches = text.lower(), self.engine.access.counts(), []
+        stem = None if namespace is None else stem_of(namespace)
+        found = self._readable() if stem is None or namespace is None else [(stem, self._read(stem, namespace))]
+        for stem, content in found:
+            for row in content.rows:
+                if namespace not in (None, namespace_of(row, stem)) or self._is_past(row):
+                    continue
+                if wanted in row["key"].lower() or wanted in _value(row).lower():
+                    entry = self._entry(row, stem, content)
+                    matches.append(replace(entry, access_count=entry.access_count + counts.get(entry.id, 0)))
+        matches.sort(key=lambda each: (-each.access_count, -int(each.created.timestamp()), each.namespace, each.key))
+        return matches[offset : offset + limit], len(matches)
+
+    def _counted(self) -> tuple[Counter[str], Counter[str]]:
+        active, expired = Counter[str](), Counter[str]()
+        for stem, content in self._readable():
+            for row in content.rows:
+                (expired if self._is_past(row) else active)[namespace_of(row, stem)] += 1
+        return active, expired
+
+    @verb
+    def clear(self, namespace: str) -> int:
+        """The rows of the namespace, not those of others in its file."""
+        stem = stem_of(namespace)
+        count = self._drop(namespace, lambda row: namespace_of(row, stem) == namespace)
+        if count:  # clearing an unknown namespace makes no file
+            with suppress(MemorandaError):
+                self.purge()
+        return count
+
+    @verb
+    def stats(self) -> Totals:
+        """The sizes are those of whole files."""
+        totals, names, times = Totals(str(self._files.root)), set[str](), list[datetime]()
+        for stem, content in self._readable():
+            active = [row for row in content.rows if not self._is_past(row)]
+            totals.entries += len(active)
+            totals.size += content.size
+            names |= {namespace_of(row, stem) for row in content.rows}
+            times += [_moment(row.get("created_at")) or datetime.fromtimestamp(content.changed, UTC) for row in active]
+        totals.namespaces = len(names)
+        if times:
+            totals.oldest, totals.newest = min(times), max(times)
+        return totals
+
+    @verb
+    def purge(self, most: int = PURGED_AT_ONCE) -> None:
+        """Remove up to `most` expired entries, then record how many remain; unreadable files are left out."""
+        entries, names = 0, set[str]()
+        for stem in self._stems():
+            try:
+                rows = self._read(stem, stem).rows
+                if most > 0 and any(map(self._is_past, rows)):
+                    most -= self._drop(stem, self._is_past, most)
+                    rows = self._read(stem, stem).rows
+            except MemorandaError:
+                continue
+            entries += len(rows)
+            names |= {namespace_of(row, stem) for row in rows}
+        with suppress(OSError, ValueError):
+            self._files.count(entries, len(names))
+
+    @property
+    def unreadable(self) -> list[str]:
+        readable = {stem for stem, _ in self._readable()}
+        return [stem for stem in self._stems() if stem not in readable]
+
+    def _readable(self) -> Iterator[tuple[str, Content]]:
+        for stem in self._stems():
+            with suppress(Unreadable):
+                yield stem, self._read(stem, stem)
+
+    def _stems(self) -> list[str]:
+        with storing("the folder of JSON files"):
+            return self._files.stems()
+
+    def _read(self, stem: str, namespace: str) -> Content:
+        try:
+            return self._files.read(stem)
+        except (OSError, ValueError):
+            raise Unreadable(namespace) from None
+
+    @contextmanager
+    def _changing(self, namespace: str, make: bool = False) -> Iterator[tuple[Content, Callable[[list[Row]], None]]]:
+        """As `JsonFiles.changing`. Raises Unreadable when it cannot be used, StorageError when it
+        cannot be written."""
+        self.engine.guard.keep()
+        stem, opened = stem_of(namespace), False
+        try:
+            with self._files.changing(stem, make) as opening:
+                opened = True
+                yield opening
+        except (OSError, ValueError) as error:
+            if isinstance(error, OSError) and (opened or error.errno in (errno.ENOSPC, errno.EDQUOT)):
+                raise StorageError(f"{stem}.json", reason(error)) from None
+            raise Unreadable(namespace) from None
+
+    def _drop(self, namespace: str, is_meant: Callable[[Row], bool], most: int | None = None) -> int:
+        """Remove the rows meant, at most so many, from the file of the namespace. Returns how many."""
+        stem = stem_of(namespace)
+        with self._changing(namespace) as (content, replace_rows):
+            rows = content.rows
+            meant = dict.fromkeys([n for n, row in enumerate(rows) if is_meant(row)][:most])
+            if meant:
+                replace_rows([row for n, row in enumerate(rows) if n not in meant])
+                # A new row with the key starts at zero.
+                self.engine.access.restart(*(self._folder.name(rows[n], stem) for n in meant))
+        return len(meant)
+
+    def _is_past(self, row: Row) -> bool:
+        expires = _moment(row.get("expires_at"))
+        return expires is not None and self.engine.clock() > expires
+
+    def _entry(self, row: Row, stem: str, content: Content) -> Entry:
+        return replace(entry_of(row, stem, content), id=self._folder.name(row, stem))
+
+
+def entry_of(row: Row, stem: str, content: Content) -> Entry:
+    """A row of the file `stem` as an entry without an id."""
+    created = _moment(row.get("created_at")) or datetime.fromtimestamp(content.changed, UTC)
+    accessed = _moment(row.get("accessed_at")) or created
+    expires, recalls = _moment(row.get("expires_at")), _number(row.get("access_count"))
+    return Entry(
+        namespace_of(row, stem), repair_surrogates(row["key"]), _value(row), created, accessed, expires, recalls
+    )
+
+
+def unknown_of(row: Row, stem: str) -> Row:
+    """The fields of a row that no entry has."""
+    unknown = {key: value for key, value in row.items() if key not in _KNOWN}
+    if "namespace" in row and namespace_of(row, stem) != row["namespace"]:
+        unknown["namespace"] = row["namespace"]
+    return unknown
+
+
+def namespace_of(row: Row, stem: str) -> str:
+    """The namespace of a row in the file `stem`; a field of that name that means another file is not ours."""
+    said = row.get("namespace")
+    return said if isinstance(said, str) and said and stem_of(said) == stem else stem
+
+
+def _is(row: Row, stem: str, namespace: str, key: str) -> bool:
+    return row["key"] == key and namespace_of(row, stem) == namespace
+
+
+def _value(row: Row) -> str:
+    value: Any = row.get("value", "")
+    return repair_surrogates(value if isinstance(value, str) else json.dumps(value))
+
+
+def _number(value: Any) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+def _moment(value: Any) -> datetime | None:
+    """A time in either form, seconds since 1970 or ISO 8601; None for anything else."""
+    try:
+        if isinstance(value, str):
+            return parse_stamp(value)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return datetime.fromtimestamp(value, UTC)
+    except (ValueError, OverflowError, OSError):
+        pass  # a time beyond all years
+    return None

@@ -1,0 +1,330 @@
+"""How memories are shown: as JSON, by the command and the agent tools (contract 001, 3 and 14); in the files derived
+from them, `memory.md`, the index an agent reads at start (contract 001, 10), and the lists of pending reminders
+(contract 001, 8), which are never read back (equal memories give equal bytes); and in numbers for people: how large a
+home is, how it grew, and who wrote what.
+
+`pending.md` holds the reminders of scope `global` that fired and nobody has acknowledged, which every agent may read;
+those of `agent:X` are in `pending.X.md`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from memoranda.clock import EPOCH, parse_stamp, stamp
+from memoranda.engine.engine import verb
+from memoranda.engine.history import HistoryVerbs
+from memoranda.engine.reading import ReadVerbs
+from memoranda.engine.writing import is_agent
+from memoranda.errors import Ambiguous, NotFound
+from memoranda.index.note_queries import HomeCounts
+from memoranda.index.rows import NoteInfo
+from memoranda.note.links import first_line
+from memoranda.note.model import CATEGORIES, CATEGORY_PROJECT, FURTHER, GLOBAL, REMINDERS
+from memoranda.query import Query
+from memoranda.store.base import sha256
+from memoranda.store.files import open_own, put_derived
+from memoranda.text.unicode import one_line
+
+if TYPE_CHECKING:
+    from memoranda.note.model import Note
+    from memoranda.note.reminder import Reminder
+
+MOST_LINES = 200
+_LENGTH = 80
+_HEAD, _NONE = "# Pending Reminders\n\n", "None.\n"
+_AGENT = "agent:"
+_NEVER = datetime.max.replace(tzinfo=UTC)
+WEEKS = 12
+
+Firing = Mapping[int, Mapping[str, Any]]
+"""By row, the header keys a reminder is about to get."""
+
+KEYS = (
+    "id", "content", "content_hash", "phase", "category", "scope", "tags", "source",
+    "created_at", "updated_at", "expires_at", "access_count", "links", "version", "path",
+)  # fmt: skip
+"""The keys of the `memory` object, in order; those of FURTHER that are set follow."""
+
+_LISTS = ("aliases", "merged", "unlinked", "kept_from", "supersedes")
+_TIMES = ("due_at", "fired_at", "acked_at", "last_used_at", "archived_at")
+
+
+def content_of(memory: ReadVerbs, info: NoteInfo) -> str:
+    """The content of a memory the index knows: its text without frontmatter and final newline."""
+    return contents(memory, [info])[0]
+
+
+@verb
+def contents(memory: ReadVerbs, infos: Sequence[NoteInfo]) -> list[str]:
+    """The contents of several memories, in their order."""
+    bodies = memory.index.notes.bodies([info.row for info in infos])
+    return [bodies.get(info.row, "").removesuffix("\n") for info in infos]
+
+
+def record(memory: ReadVerbs, each: Note | NoteInfo, content: str) -> dict[str, Any]:
+    """The `memory` object of JSON answers: fixed keys in their order, then the further ones that are set."""
+    row = {
+        "id": each.id,
+        "content": content,
+        "content_hash": sha256(content.encode("utf-8", "surrogatepass")),
+        "phase": each.phase,
+        "category": each.category,
+        "scope": each.scope,
+        "tags": list(each.tags),
+        "source": each.source,
+        "created_at": _stamped(each.created),
+        "updated_at": _stamped(each.updated or each.changed),
+        "expires_at": _stamped(each.expires) if each.expires else None,
+        "access_count": each.access_count,
+        "links": visible_links(memory, each.links),
+        "version": each.version,
+        "path": home_path(each),
+    }
+    for key in FURTHER if not isinstance(each, NoteInfo) or each.may_say(FURTHER) else ():
+        value = each.header.get(key)
+        if value in (None, "", []):
+            continue
+        if key in _LISTS:
+            value = [str(item) for item in value] if isinstance(value, list) else [str(value)]
+        elif key in _TIMES:
+            value = str(value)
+            with suppress(ValueError, OverflowError):
+                value = stamp(parse_stamp(value))
+        if key == "unlinked":
+            value = visible_links(memory, value)
+        if value != []:
+            row[key] = value
+    if each.suspicious:
+        row["suspicious"] = list(each.suspicious)
+    return row
+
+
+def home_path(each: Note | NoteInfo) -> str:
+    """Where a memory lies, relative to the home."""
+    return f"{each.project.removeprefix('.')}/{each.path}"
+
+
+def records(memory: ReadVerbs, infos: Iterable[NoteInfo]) -> list[dict[str, Any]]:
+    """The objects of several memories."""
+    every = list(infos)
+    marks = memory.validity_marks(every)
+    return [
+        record(memory, info, content) | ({"validity": marks[info.row]} if info.row in marks else {})
+        for info, content in zip(every, contents(memory, every), strict=True)
+    ]
+
+
+def read_record(memory: ReadVerbs, info: NoteInfo) -> dict[str, Any]:
+    """The object of one memory as it is on disk now, counted as read, and what is to be said of its validity."""
+    note, marks = memory.read(info), memory.validity_marks([info])
+    return record(memory, note, note.content) | ({"validity": marks[info.row]} if marks else {})
+
+
+def visible_links(memory: ReadVerbs, links: Iterable[str]) -> list[str]:
+    """The ids of `links` without those of memories the caller may not see."""
+    shown = []
+    for each in links:
+        with suppress(NotFound):
+            if memory.agent is not None:
+                memory.memory_id(each)
+            shown.append(each)
+    return shown
+
+
+def complaint(error: NotFound | Ambiguous) -> str:
+    """What is said when no memory, or none alone, has the id asked for (contract 001, 1)."""
+    if isinstance(error, Ambiguous):
+        return f'ambiguous id "{error.identifier}": {error.total} memories match'
+    return f"memory not found: {error.identifier}"
+
+
+def _stamped(value: datetime | str) -> str:
+    return value if isinstance(value, str) else stamp(value)
+
+
+class Overview:
+    """The overview of the memories of scope `global` in the home of `memory`, whoever the caller is."""
+
+    def __init__(self, memory: ReadVerbs):
+        self.memory = memory.as_caller(None)
+        self.engine = memory.engine
+
+    @verb
+    def text(self) -> str:
+        """The whole file, at most 200 lines."""
+        engine = self.engine
+        engine.fresh()
+        most, zone = engine.settings.per_category, engine.settings.zone
+        every = engine.index.notes.sections(most, engine.access.counts(), engine.clock().astimezone(zone))
+        found = {each.category: each for each in every}
+        total, inbox = sum(each.total for each in found.values()), sum(each.inbox for each in found.values())
+        lines = [
+            "# Memory Index", "",
+            f"{total} memories, {inbox} in the inbox. Read one: `memory read ID`. Search: `memory search WORDS`.",
+        ]  # fmt: skip
+        for category in CATEGORIES:
+            if category not in found:
+                continue
+            section = found[category]
+            lines += ["", f"## {category} ({section.total})", ""]
+            shown = [(info, "") for info in section.first]
+            left, more = section.total - most, f"memory list --category {category}"
+            if category == REMINDERS:  # those still to fire with their time, the next one first, undated ones last
+                from memoranda.note.reminder import Reminder  # most commands show no reminder
+
+                reminders = [(info, Reminder.of(info.header)) for info in engine.index.notes.reminders()]
+                waiting = [
+                    (each.due, info) for info, each in reminders if each.is_waiting and each.due and not each.is_undated
+                ]
+                waiting.sort(key=lambda each: (each[0], each[1].id))
+                shown = [(info, f"{due.astimezone(zone):%Y-%m-%d %H:%M} ") for due, info in waiting]
+                shown += [(info, "no date ") for info, each in reminders if each.is_undated]
+                left, more = len(shown) - most, "memory remind --list"
+                shown = shown[:most]
+            for (info, lead), content in zip(shown, contents(self.memory, [info for info, _ in shown]), strict=True):
+                text = first_line(content).lstrip("#").strip()
+                text = text if len(text) <= _LENGTH else text[:_LENGTH] + "..."
+                lines.append(" ".join([f"- {info.id[:8]} {lead}{text}", *(f"#{tag}" for tag in info.tags)]))
+            lines += [f"- … {left} more: `{more}`"] if left > 0 else []
+        if len(lines) > MOST_LINES:
+            lines[MOST_LINES - 2 :] = ["", "… more: `memory list --limit 0`"]
+        return "\n".join(lines) + "\n"
+
+    def refresh(self, *, create: bool = True) -> bool:
+        """Write the file if it is not as it should be, and with it the lists of pending reminders there are. Without
+        `create` a home that has no overview gets none. Returns whether something was written. Raises StorageError."""
+        engine = self.engine
+        if not create and not engine.layout.overview.exists():
+            return False
+        with engine.guard:
+            engine.changed_projects.discard(CATEGORY_PROJECT)
+            written = put_derived(engine.layout.overview, self.text().encode())
+            return Pending(self.memory).refresh(create=False) or written
+
+    def keep_up(self) -> bool:
+        """As `refresh`, if this process changed a memory since the last time."""
+        return CATEGORY_PROJECT in self.engine.changed_projects and self.refresh()
+
+
+class Pending:
+    """The pending lists of the home of `memory`, whoever the caller is."""
+
+    def __init__(self, memory: ReadVerbs):
+        self.memory = memory.as_caller(None)
+        self.engine = memory.engine
+
+    @verb
+    def reminders(self) -> list[NoteInfo]:
+        """All memories of category `reminders`, of every scope."""
+        return self.memory.list(Query(projects=(CATEGORY_PROJECT,), category=REMINDERS), limit=0, order="created")[0]
+
+    def listed(
+        self, now: datetime, infos: Sequence[NoteInfo], firing: Firing | None = None
+    ) -> list[tuple[NoteInfo, Reminder]]:
+        """Those of `infos` that are pending at `now`, oldest due first; `firing` as if it were done."""
+        from memoranda.note.frontmatter import REMOVE
+        from memoranda.note.reminder import Reminder
+
+        days = self.engine.settings.pending_days
+        headers = [(info, {**info.header, **(firing or {}).get(info.row, {})}) for info in infos]
+        found = [(info, Reminder.of({key: value for key, value in header.items() if value is not REMOVE}))
+                 for info, header in headers]  # fmt: skip
+        pending = [each for each in found if each[1].is_pending(now, days)]
+        return sorted(pending, key=lambda each: (each[1].shown_due or _NEVER, each[0].id))
+
+    def refresh(self, now: datetime | None = None, firing: Firing | None = None, *, create: bool = True) -> bool:
+        """Make the files as they should be at `now`. Returns whether one was written. Raises StorageError. Without
+        `create` a home that has no such file gets none."""
+        engine = self.engine
+        with engine.writing():
+            known = []
+            for path in engine.layout.pending_lists():  # those we made, not some file of the user's with such a name
+                with suppress(OSError), open(open_own(path, os.O_RDONLY), "rb") as file:
+                    known += [path] if file.read(len(_HEAD)) == _HEAD.encode() else []
+            if not known and not create:
+                return False
+            parts: dict[Path, list[tuple[NoteInfo, Reminder]]] = {path: [] for path in (engine.layout.pending, *known)}
+            for each in self.listed(now or self.memory.clock(), self.reminders(), firing):
+                agent = (scope := each[0].scope).removeprefix(_AGENT)
+                if scope == GLOBAL:
+                    parts[engine.layout.pending].append(each)
+                elif agent != scope and is_agent(agent):  # else nobody can have it: it was written by hand
+                    parts.setdefault(engine.layout.pending_of(agent), []).append(each)
+            written, zone = False, engine.settings.reading_zone
+            for path, part in sorted(parts.items()):
+                rows, said = [], contents(self.memory, [info for info, _ in part])
+                for number, ((info, reminder), content) in enumerate(zip(part, said, strict=True), 1):
+                    due = reminder.shown_due
+                    when = f"{due.astimezone(zone):%Y-%m-%d %H:%M}" if due else "no date"
+                    text = reminder.caveat + one_line(content).strip()
+                    rows.append(f"{number}. {text}\n   due {when}, id {info.id[:8]}\n\n")
+                written |= put_derived(path, (_HEAD + ("".join(rows) or _NONE)).encode())
+            return written
+
+
+@dataclass(slots=True)
+class Figures:
+    """`bytes` of the notes the caller sees, `index_bytes` and `history_bytes` on disk; `weeks`: (its Monday, new notes)
+    of the last WEEKS weeks, the oldest first."""
+
+    counts: HomeCounts
+    bytes: int
+    index_bytes: int
+    history_bytes: int
+    weeks: list[tuple[date, int]]
+
+
+@dataclass(slots=True)
+class Writer:
+    """Who wrote (`agent`; None: the owner), through which client: its changes by verb, its sessions, the last time."""
+
+    agent: str | None
+    client: str
+    last: str
+    verbs: Counter[str] = field(default_factory=Counter)
+    sessions: set[str] = field(default_factory=set)
+
+
+@verb
+def figures(memory: HistoryVerbs) -> Figures:
+    """The size and growth of the home, as the caller of `memory` sees it."""
+    layout, zone = memory.engine.layout, memory.settings.zone
+    today = memory.clock().astimezone(zone).date()
+    monday = today - timedelta(days=today.weekday())
+    written, total = {monday - timedelta(weeks=each): 0 for each in reversed(range(WEEKS))}, 0
+    counts = memory.stats()
+    for created, size in memory.index.notes.written(memory.agent):
+        total += size
+        day = (EPOCH + timedelta(microseconds=created)).astimezone(zone).date()
+        if (week := day - timedelta(days=day.weekday())) in written:
+            written[week] += 1
+    index = _size([layout.index, layout.index.with_name(f"{layout.index.name}-wal")])
+    return Figures(counts, total, index, _size([layout.journal, *layout.objects.rglob("*")]), [*written.items()])
+
+
+def writers(memory: HistoryVerbs, since: datetime) -> list[Writer]:
+    """Who changed something since a moment, those who did so last first."""
+    found: dict[tuple[str | None, str], Writer] = {}
+    for change in memory.log(limit=0, since=since):
+        by = change.by or {}
+        client = by.get("client") or change.face or ""
+        writer = found.setdefault((change.agent, client), Writer(change.agent, client, change.time))
+        writer.verbs[change.verb] += 1
+        writer.sessions.update(filter(None, [by.get("session")]))
+    return list(found.values())
+
+
+def _size(places: Iterable[Path]) -> int:
+    total = 0
+    for place in places:
+        with suppress(OSError):
+            total += os.stat(place).st_size
+    return total

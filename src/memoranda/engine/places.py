@@ -1,0 +1,223 @@
+"""Verbs that move and delete notes and folders: changes of their places. Each is one change, all or nothing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from memoranda.engine.engine import verb
+from memoranda.engine.reading import ReadVerbs, Ref
+from memoranda.engine.transaction import Transaction
+from memoranda.engine.writing import read_unlocked, remove_note
+from memoranda.errors import Exists, FolderNotFound, InvalidInput, Locked, Unusable
+from memoranda.index.rows import NoteInfo
+from memoranda.note import links
+from memoranda.note.model import BUILT_IN_PROJECTS
+from memoranda.store import path_guard
+from memoranda.store.base import File
+
+
+@dataclass(slots=True)
+class Moved:
+    """`notes` is how many moved; `broken` names the notes whose links by path no longer lead anywhere."""
+
+    project: str
+    old_path: str
+    new_path: str
+    notes: int = 1
+    broken: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Deleted:
+    """`paths` are project-relative; `change` is the number `memory undo` takes, and does not bring back `lost`
+    of them: entries with a time to live, whose text is not kept (contract 004, 4)."""
+
+    project: str
+    paths: list[str]
+    notes: int
+    change: int
+    lost: int
+
+
+class PlaceVerbs(ReadVerbs):
+    """The verbs that change where notes are."""
+
+    @verb
+    def move(self, ref: Ref, destination: str, *, project: str | None = None, follow: bool = False) -> Moved:
+        """Move a note inside its project; a final `/` keeps its name, no extension means `.md`. Other notes are
+        never rewritten. With `follow` a permalink in its frontmatter becomes that of the new path."""
+        with self.change("move") as change:
+            info = self.find_ref(ref, project)
+            target = path_guard.clean("" if destination == "/" else destination, info.project)
+            if destination.endswith("/"):
+                name = info.path.rpartition("/")[2]
+                target = f"{target}/{name}" if target else name
+            elif not target:
+                raise InvalidInput("Parameter `destination_path` must not be empty.")
+            elif os.path.splitext(target)[1] not in (".md", ".markdown"):
+                target += ".md"
+            self._check_target(info.project, target)
+            file = read_unlocked(self, info)
+            if target == info.path:
+                raise Exists(target)
+            kind = self._kind(info.project, target)
+            if kind == "hidden":
+                raise Unusable(target)
+            if kind != "missing" and not (target.lower() == info.path.lower() and kind == "file"):
+                raise Exists(target)
+            linking = self._linking([info])
+            change.about = (info.project, info.path)
+            self._move_file(change, info.project, info.path, target, file, follow, scope=info.scope)
+        moved = self.index.notes.get(info.project, target)
+        return Moved(info.project, info.path, target, 1, self._broken(linking, {moved.row} if moved else set()))
+
+    @verb
+    def move_folder(self, project: str, folder: str, destination: str, *, follow: bool = False) -> Moved:
+        """Move a folder with all it holds inside its project; `follow` as for `move`."""
+        self.engine.fresh(whole=True)
+        with self.change("move") as change:
+            store = self.engine.store(project)
+            source = path_guard.clean(folder.strip("/"), store.name)
+            target = path_guard.clean(destination.strip("/"), store.name)
+            if destination.endswith("/") and self._kind(store.name, target) == "folder":
+                target = f"{target}/{source.rpartition('/')[2]}" if target else source.rpartition("/")[2]
+            if not source or self._kind(store.name, source) != "folder":
+                raise FolderNotFound(folder, store.name)
+            if not target or f"{target}/".startswith(f"{source}/"):
+                raise InvalidInput(
+                    f'A folder cannot be moved into itself: "{destination}". Choose another destination_path.'
+                )
+            if self._kind(store.name, target) not in ("missing", "hidden"):
+                raise Exists(target)
+            self._check_target(store.name, f"{target}/x.md")
+            infos, foreign = self._notes_below(store.name, source)
+            paths = {info.path for info in infos}
+            linking = {path: info for path, info in self._linking(infos).items() if path not in paths}
+            change.about = (store.name, f"{source}/")
+            if self._kind(store.name, target) == "missing" and not follow and not foreign:
+                change.move(store.name, source, target)
+            else:  # file by file: what the caller does not see stays
+                for place, _, files in sorted(os.walk(os.path.join(store.root, source))):
+                    here = os.path.relpath(place, store.root)
+                    for path in (f"{here}/{name}" for name in sorted(files)):
+                        if path not in foreign:
+                            to = target + path[len(source) :]
+                            if store.place(to).kind != "missing":
+                                raise Unusable(to)
+                            self._move_file(change, store.name, path, to, store.read(path), follow)
+                for each in _emptied(store.root, source, {step.path for step in change.steps}):
+                    change.add("rmdir", store.name, each)
+        moved = {info.row for info in self.index.notes.below(store.name, target) if self.sees(info.scope)}
+        return Moved(store.name, source, target, len(infos), self._broken(linking, moved))
+
+    def _check_target(self, project: str, target: str) -> None:
+        """A note may only go where it would be one, and a destination that begins with another project's name is meant
+        for that one, unless such a folder is here."""
+        self._check_place(project, target)
+        first, slash, _ = target.partition("/")
+        for name in self.engine.stores if slash else ():
+            is_other = name.lower() == first.lower() and name != project and name not in BUILT_IN_PROJECTS
+            if is_other and self.engine.store(project).place(first).kind != "folder":
+                raise InvalidInput(
+                    f"A move stays inside its project {project}; {name} is another one. Write the note there with "
+                    "write_note and delete it here, or choose another destination_path."
+                )
+
+    def _linking(self, infos: Iterable[NoteInfo]) -> dict[str, NoteInfo]:
+        """The notes that link to `infos`, by path."""
+        edges = (edge for info in infos for edge in self.index.links.incoming(info, self.agent))
+        return {edge.note.path: edge.note for edge in edges if edge.note}
+
+    def _broken(self, linking: dict[str, NoteInfo], moved: set[int]) -> list[str]:
+        """Of the notes that linked to what moved, those that no longer lead to it and that the caller sees."""
+        found = []
+        for path, before in linking.items():
+            source = self.index.notes.get(before.project, path)
+            if source is None or not self.sees(source.scope) or source.row in moved:
+                continue
+            leads = {edge.note.row for edge in self.index.links.outgoing(source, self.agent) if edge.note}
+            if not leads & moved:
+                found.append(source.path if source.project == before.project else source.permalink)
+        return sorted(set(found))
+
+    @verb
+    def delete(self, ref: Ref, *more: Ref, project: str | None = None) -> Deleted:
+        """Delete a note, or several as one change; the history keeps their texts. Links other memories hold to their
+        ids go with them. Of notes of several projects, `project` and `paths` are those of the first one's."""
+        with self.change("delete") as change:
+            infos = {each.row: each for each in (self.find_ref(one, project) for one in (ref, *more))}
+            remove_note(self, change, *((info, read_unlocked(self, info)) for info in infos.values()))
+        assert change.done is not None
+        first = next(iter(infos.values())).project
+        paths = [info.path for info in infos.values() if info.project == first]
+        lost = sum(not each.kept for each in change.done.files)
+        return Deleted(first, paths, len(infos), change.done.number, lost)
+
+    @verb
+    def delete_folder(self, project: str, folder: str) -> Deleted:
+        """Delete the notes of a folder that the caller sees; files that are no notes stay."""
+        self.engine.fresh(whole=True)
+        with self.change("delete") as change:
+            store = self.engine.store(project)
+            source = path_guard.clean(folder.strip("/"), store.name)
+            if not source or self._kind(store.name, source) != "folder":
+                raise FolderNotFound(folder, store.name)
+            infos, _ = self._notes_below(store.name, source)
+            paths = [info.path for info in infos]
+            for info in infos:
+                change.remove(store.name, info.path, store.read(info.path), scope=info.scope)
+            for each in _emptied(store.root, source, set(paths)):
+                change.add("rmdir", store.name, each)
+            if not change.steps:
+                raise InvalidInput(f'Folder "{source}" holds no notes; files that are no notes are not deleted.')
+            change.about = (store.name, f"{source}/")
+        assert change.done is not None
+        lost = sum(not each.kept for each in change.done.files)
+        return Deleted(store.name, paths, len(paths), change.done.number, lost)
+
+    def _notes_below(self, project: str, folder: str) -> tuple[list[NoteInfo], set[str]]:
+        """The notes of a folder the caller sees, and the paths of those they do not see. Raises Locked."""
+        infos: list[NoteInfo] = []
+        foreign: set[str] = set()
+        for info in self.index.notes.below(project, folder):
+            if not self.sees(info.scope):
+                foreign.add(info.path)
+            elif info.locked:
+                raise Locked(info.permalink)
+            else:
+                infos.append(info)
+        return infos, foreign
+
+    def _move_file(self, change: Transaction, project: str, path: str, to: str, file: File, follow: bool,
+                   **more: Any) -> None:  # fmt: skip
+        """Move a file; one with a permalink that is to follow is written anew in the same change."""
+        note = self.engine.parse(project, path, file) if follow and path.endswith((".md", ".markdown")) else None
+        if note is None or not note.own_permalink:
+            change.move(project, path, to, old=file, **more)
+            return
+        from memoranda.note.edit import SetKeys
+
+        text = file.data.decode("utf-8", "surrogateescape")
+        edited = SetKeys({"permalink": links.permalink_for(project, to)}).apply(text)
+        change.put(project, to, edited.text.encode("utf-8", "surrogateescape"), **more)
+        change.remove(project, path, file, **more)
+
+    def _check_place(self, project: str, path: str) -> None:
+        """A note may only go where it would be one."""
+        if not self.engine.store(project).is_note(path):
+            raise InvalidInput(f'"{path}" cannot hold a note: no part of it may be node_modules or begin with a dot.')
+
+
+def _emptied(root: str, folder: str, removed: set[str]) -> list[str]:
+    """Folders that hold nothing once `removed` are gone, deepest first."""
+    found: dict[str, None] = {}
+    for place, folders, files in os.walk(os.path.join(root, folder), topdown=False):
+        here = os.path.relpath(place, root)
+        names = [f"{here}/{name}" for name in files]
+        inside = [f"{here}/{name}" for name in folders]
+        if all(name in removed for name in names) and all(name in found for name in inside):
+            found[here] = None
+    return [*found]

@@ -1,0 +1,315 @@
+"""A project's plain files, every path, every byte: as the `memory` tool sees them (contract 000a), and for memory
+banks (contract 003), which read and write their files as wholes (`notes`, `put`).
+
+Paths are relative to the folder of `Files` and already passed `path_guard`; symlinks inside are followed as contract
+000a, 3 says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
+
+from memoranda.engine.engine import retry_conflicts
+from memoranda.engine.transaction import HomeSession, Transaction
+from memoranda.engine.writing import new_scope, scope_of
+from memoranda.errors import (
+    Exists,
+    InvalidInput,
+    MemorandaError,
+    NotFound,
+    NotText,
+    OutsideError,
+    StorageError,
+    Unusable,
+)
+from memoranda.note.model import GLOBAL
+from memoranda.store.base import File, PathInfo, Stamp, bounded
+
+if TYPE_CHECKING:
+    from memoranda.store.journal import Change
+
+Plan = Callable[[], Mapping[str, tuple[str, File | None]]]
+"""Called with the lock held: path -> (new text, the file it replaces; None for a new one)."""
+
+
+class Files:
+    """The files of one project, below `folder` ("" = the whole project), for one caller and call. Raises
+    ProjectNotFound."""
+
+    def __init__(self, session: HomeSession, project: str, folder: str = ""):
+        self._session = session
+        self._engine = session.engine
+        self._project = project
+        self._base = folder
+        self._store = session.engine.folder(project)
+
+    def reading(self) -> AbstractContextManager[None]:
+        """Inside, no other thread of this process is at work; the home's lock is not needed."""
+        return self._engine.reading()
+
+    def _place(self, path: str) -> PathInfo:
+        """What lies at `path`, a final symlink not followed. Of what is missing, where a new file will lie, the folder
+        links on the way there resolved, and as `link` what stands there in place of a folder. Raises OutsideError for
+        a way that leads out, also where nothing lies at its end."""
+        whole = f"{self._base}/{path}".strip("/")
+        place = self._inside(self._store.place(whole))
+        if place.kind != "missing" or not path:
+            return place
+        nearest = PathInfo("folder", self._base)
+        parent, _, rest = whole.rpartition("/")
+        while len(parent) > len(self._base):
+            raw = self._store.place(parent)
+            above = self._follow(raw)
+            if above.kind != "missing":
+                nearest = above
+                break
+            # Where a link leads to nothing, a file will lie below its target.
+            parent, _, name = (above.path if raw.kind == "link" else parent).rpartition("/")
+            rest = f"{name}/{rest}"
+        in_the_way = "" if nearest.kind == "folder" else nearest.path
+        return PathInfo("missing", f"{nearest.path}/{rest}".lstrip("/"), link=in_the_way)
+
+    def _inside(self, place: PathInfo) -> PathInfo:
+        if self._base and not f"{place.path}/".startswith(f"{self._base}/"):
+            raise OutsideError(place.path, self._project)
+        return place
+
+    def at(self, path: str) -> PathInfo:
+        """What lies at `path`, a final symlink followed; files of a foreign scope are `missing`. Raises OutsideError
+        for a way that leads out."""
+        place = self._follow(self._place(path))
+        if not self._shows(place):
+            return PathInfo("missing", place.path)
+        if place.kind == "missing" and not path:
+            return PathInfo("folder", place.path)
+        return place
+
+    def itself(self, path: str) -> PathInfo:
+        """What lies at `path`, a symlink not followed."""
+        place = self._place(path)
+        return place if self._shows(place) else PathInfo("missing", place.path)
+
+    def _follow(self, place: PathInfo) -> PathInfo:
+        return self._inside(self._store.follow(place))
+
+    def entries(self, path: str) -> list[tuple[str, PathInfo]]:
+        """What a listing of a folder shows: (name, place it leads to), hidden names and `node_modules` left out,
+        links that lead nowhere or outside too; sorted by code point."""
+        found = []
+        for each in self._store.entries(f"{self._base}/{path}".strip("/")):
+            name = each.path.rpartition("/")[2]
+            if name.startswith(".") or name == "node_modules":
+                continue
+            try:
+                name.encode()
+                place = self._follow(each)
+            except (OutsideError, StorageError, UnicodeEncodeError):
+                continue
+            if place.kind in ("folder", "file") and self._shows(place):
+                found.append((name, PathInfo(place.kind, place.path, place.size, each.link)))
+        return found
+
+    def read(self, path: str) -> File:
+        """The file's bytes."""
+        place = self.at(path)
+        if place.kind != "file":
+            raise NotFound(path, self._project)
+        return self._store.read(place.path)
+
+    def notes(self) -> dict[str, Stamp]:
+        """Every note below that the caller may see, in the order of paths, with its stamp. No folder, no notes. Raises
+        OutsideError when a link leads there, StorageError for a folder that cannot be read."""
+        place = self._store.place(self._base)
+        if place.kind == "missing":
+            return {}
+        if place.kind != "folder":
+            raise OutsideError(self._base, self._project)
+        listing = self._store.list(self._base)
+        if listing.unreadable:
+            raise StorageError(listing.unreadable[0], "a folder cannot be read")
+        start = len(self._base) + 1 if self._base else 0
+        return {path[start:]: bounded(listing.stamps[path]) for path in sorted(listing.stamps) if self._seen(path)}
+
+    def count_access(self, place: PathInfo) -> None:
+        """Count a read of the note at `place`; a file that cannot be read, or is no note, counts nothing."""
+        if not self._store.is_note(place.path):
+            return
+        try:
+            note = self._engine.parse(self._project, place.path, self._store.read(place.path))
+        except MemorandaError:
+            return
+        if note is not None:
+            self._engine.access.count_read(note.id)
+
+    def _seen(self, path: str) -> bool:
+        """Whether the caller may see the file; only frontmatter can say otherwise."""
+        if self._session.agent is None:
+            return True
+        try:
+            return self._session.sees(scope_of(self._store.read(path).data))
+        except MemorandaError:
+            return True
+
+    def _shows(self, place: PathInfo) -> bool:
+        """Whether the caller sees that something lies there: not a file of another agent, nor a folder of such."""
+        if place.kind == "file":
+            return self._seen(place.path)
+        if place.kind != "folder" or self._session.agent is None or place.path == self._base:
+            return True
+        inside = self._store.entries(place.path)
+        return not inside or any(map(self._shows, inside))
+
+    @retry_conflicts
+    def write(self, path: str, text: str, *, overwrite: bool) -> None:
+        """Write exactly `text`. Raises Exists for a folder, a dangling link, a file when not `overwrite`;
+        Unusable for what the caller does not see; NotADirectory when a parent is a file."""
+        with self._session.change("create", fresh=False) as change:
+            raw = self._place(path)
+            place = self._follow(raw) if raw.kind == "link" else raw
+            if raw.kind == "missing" and path:
+                self._put(change, raw, text, None)
+            elif place.kind != "file":
+                raise Exists(path)
+            elif not self._seen(place.path):
+                raise Unusable(path)
+            elif not overwrite:
+                raise Exists(path)
+            else:
+                self._put(change, place, text, self._store.read(place.path))
+
+    def _put(self, change: Transaction, place: PathInfo, text: str, old: File | None) -> None:
+        """Write a file; the change is listed under its scope. Raises NotADirectory, InvalidInput for a scope the caller
+        does not see."""
+        if place.link:
+            raise NotADirectory(place.link)
+        data = text.encode()
+        scope = new_scope(self._session, data, old.data if old else None)
+        change.put(self._project, place.path, data, old=old, scope=scope)
+
+    @retry_conflicts
+    def put(self, plan: Plan, verb: str, details: dict[str, Any] | None = None) -> Change | None:
+        """Write whole files as one change, the first being what it is about; None when there are none. `plan` runs
+        again if a file changed meanwhile. `details`: as in `Change`. Raises Exists for a place that is taken,
+        OutsideError, NotADirectory, and what `plan` raises."""
+        with self._session.change(verb, fresh=False) as change:
+            change.details = details
+            for path, (text, old) in plan().items():
+                place = self._place(path)
+                if not self._shows(place):
+                    raise Unusable(path)
+                if place.kind not in ("file", "missing"):
+                    raise Exists(path)
+                self._put(change, place, text, old)
+        return change.done
+
+    @retry_conflicts
+    def edit(self, path: str, edit: Any) -> Any:
+        """Apply an edit value to the file's text and return its `Edited`. Raises NotFound, NotText, its errors."""
+        with self._session.change("edit", fresh=False) as change:
+            place = self.at(path)
+            if place.kind != "file":
+                raise NotFound(path, self._project)
+            old = self._store.read(place.path)
+            try:
+                text = old.data.decode()
+            except UnicodeDecodeError:
+                raise NotText(path) from None
+            edited = edit.apply(text)
+            self._put(change, place, edited.text, old)
+        return edited
+
+    @retry_conflicts
+    def delete(self, path: str) -> None:
+        """Remove a file, a link, or a folder with all it holds, as one change."""
+        with self._session.change("delete", fresh=False) as change:
+            place = self.itself(path)
+            if place.kind == "missing":
+                raise NotFound(path, self._project)
+            self._remove(change, place)
+            change.about = (self._project, place.path + ("/" if place.kind == "folder" else ""))
+
+    @retry_conflicts
+    def clear(self) -> None:
+        """Remove everything, as one change."""
+        with self._session.change("delete", fresh=False) as change:
+            if self._store.place(self._base).kind == "folder":
+                for each in self._store.entries(self._base):
+                    if self._shows(each):
+                        self._remove(change, each)
+                change.about = (self._project, f"{self._base}/" if self._base else "")
+
+    def _remove(self, change: Transaction, place: PathInfo) -> None:
+        if place.kind == "link":
+            change.add("unlink", self._project, place.path, link=place.link)
+        elif place.kind == "folder":
+            inside = self._store.entries(place.path)
+            for each in filter(self._shows, inside):
+                self._remove(change, each)
+            if all(map(self._is_all_shown, inside)):
+                change.add("rmdir", self._project, place.path)
+        elif place.kind == "other":
+            raise InvalidInput("it is, or holds, something that is neither a file nor a folder.")
+        else:
+            file = self._store.read(place.path)
+            change.remove(self._project, place.path, file, scope=scope_of(file.data))
+
+    def _is_all_shown(self, place: PathInfo) -> bool:
+        """Whether the caller sees all that lies there."""
+        if place.kind != "folder" or self._session.agent is None:
+            return self._shows(place)
+        return all(map(self._is_all_shown, self._store.entries(place.path)))
+
+    def _move_shown(self, change: Transaction, place: PathInfo, target: str) -> None:
+        """Move what the caller sees of a folder, piece by piece; the rest stays."""
+        for each in filter(self._shows, self._store.entries(place.path)):
+            to = f"{target}/{each.path.rpartition('/')[2]}"
+            there = self._store.place(to).kind
+            if each.kind == "folder" and (there == "folder" or not self._is_all_shown(each)):
+                self._move_shown(change, each, to)
+            elif there != "missing":
+                raise Unusable(to)
+            else:
+                self._move(change, each, to)
+
+    def _move(self, change: Transaction, place: PathInfo, to: str) -> None:
+        old = self._store.read(place.path) if place.kind == "file" else None
+        change.move(self._project, place.path, to, old=old, scope=scope_of(old.data) if old else GLOBAL)
+
+    @retry_conflicts
+    def rename(self, path: str, to: str) -> None:
+        """Move a file, link or folder to a free place. Raises Exists, NotFound, InvalidInput (into itself)."""
+        with self._session.change("move", fresh=False) as change:
+            source, target = self._place(path), self._place(to)
+            is_hidden = target.kind != "missing" and not self._shows(target)
+            if not to:
+                raise Exists(to)
+            if target.kind != "missing" and not is_hidden:
+                # Perhaps the source in another case, on a file system that takes both for one.
+                is_alike = target.path.lower() == source.path.lower() and target.path != source.path
+                parent = target.path.rpartition("/")[0]
+                if not is_alike or any(each.path == target.path for each in self._store.entries(parent)):
+                    raise Exists(to)
+            if source.kind == "missing" or not self._shows(source):
+                raise NotFound(path, self._project)
+            if is_hidden and not (source.kind == target.kind == "folder"):
+                raise Unusable(to)
+            if target.kind == "missing" and target.link:
+                raise NotADirectory(target.link)
+            if target.path.startswith(f"{source.path}/"):
+                raise InvalidInput("a folder cannot go inside itself.")
+            if source.kind == "folder" and (is_hidden or not self._is_all_shown(source)):
+                self._move_shown(change, source, target.path)
+            else:
+                self._move(change, source, target.path)
+            change.about = (self._project, source.path + ("/" if source.kind == "folder" else ""))
+
+
+class NotADirectory(MemorandaError):
+    """A file stands where the path needs a folder."""
+
+    code = "invalid"
+
+    def __init__(self, path: str):
+        super().__init__(f"{path} is not a directory.")

@@ -1,0 +1,240 @@
+"""Projects: which there are, and the rules for adding a folder or a graph file (contract 000b, 1; 002, 8). They stand
+in config.yaml, so its other keys are set here, too.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from memoranda import config, config_text
+from memoranda.config import OWN_FOLDER, Settings, absolute
+from memoranda.engine.engine import GRAPH_FILE_SUFFIX, ONLY_SHARED, verb
+from memoranda.engine.reading import ReadVerbs
+from memoranda.engine.review import ask
+from memoranda.errors import Exists, InvalidInput, ProjectRefused, StorageError
+from memoranda.note.links import PROJECT_NAME
+from memoranda.note.model import ARCHIVE_PROJECT, BUILT_IN_PROJECTS, TRACE_PROJECT
+from memoranda.store.base import Store
+from memoranda.store.files import make_private, reason, sync_folder, write_file
+from memoranda.store.layout import changing_shared
+
+_SYSTEM = frozenset(
+    ("bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "libx32", "private", "proc", "run", "sbin", "snap", "sys",
+     "usr", "var", "Applications", "Library", "System")
+)  # fmt: skip
+_SETTINGS = ("Library", "AppData", "snap")
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A named collection of notes in the folder `root`."""
+
+    name: str
+    root: Path
+    built_in: bool
+    default: bool = False
+
+
+class ProjectVerbs(ReadVerbs):
+    """The verbs about projects."""
+
+    @property
+    def projects(self) -> list[Project]:
+        """All projects, built-in ones first, then as configured."""
+        self.engine.reload_config()
+        return [self._project(store) for name, store in self.engine.stores.items()
+                if name != ARCHIVE_PROJECT and (name != TRACE_PROJECT or Path(store.root).is_dir())]  # fmt: skip
+
+    def project(self, name: str) -> Project:
+        """The project of that name, compared without case. Raises ProjectNotFound."""
+        return self._project(self.engine.store(name))
+
+    def _project(self, store: Store) -> Project:
+        name = store.name
+        return Project(name, Path(store.root), name in self.engine.layout.built_in, name == self.default_project)
+
+    @verb
+    def add_project(self, name: str, folder: str, default: bool = False, make: bool = True,
+                    hidden: bool = False) -> tuple[Project, str]:  # fmt: skip
+        """Add `folder` (absolute or from `~`; made if missing), or a graph file, as a project, used in place.
+
+        Returns it with "created" or "unchanged". What an agent names outside `notes.roots` and `projects/` of the home
+        is "asked": the owner decides (`review`), and nothing is done before. With `hidden` the owner may name a folder
+        inside a hidden one of their home folder. Raises InvalidInput, Exists, ProjectRefused.
+        """
+        with self.engine.home.lock:
+            self.engine.reload_config()  # another process may have added one meanwhile
+            name = name.strip()
+            if not PROJECT_NAME.fullmatch(name) or not any(map(str.isalnum, name)):
+                raise InvalidInput(f"invalid project name: {name}")
+            known = next((each for each in self.engine.stores if each.lower() == name.lower()), None)
+            root = self._root(known or name, folder)
+            if known is not None:
+                if known in BUILT_IN_PROJECTS or _real(self.engine.stores[known].root) != _real(root):
+                    error = Exists(known)
+                    error.args = (f"project exists: {known}",)
+                    raise error
+                if default:
+                    self.set_default(known)
+                return self.project(known), "unchanged"
+            if self.agent is not None and self.settings.url is None:
+                root = _real(root)  # as it is now: a link could be set anew
+                if not self._may_add(root, folder):
+                    ask(self, name, root, default)
+                    return Project(name, root, False), "asked"
+            if _is_graph_file(root):
+                self._check_graph_file(root, folder, default)
+            else:
+                self._check_folder(root, folder, make, hidden)
+                if not root.is_dir():
+                    try:
+                        make_private(root)
+                    except OSError as error:
+                        raise ProjectRefused(folder, reason(error)) from None
+            place = str(root) if self.settings.url is None else f"{OWN_FOLDER}/{name}"
+            changes: dict[str, Any] = {f"projects.{name}": place}
+            if default:
+                changes["notes.default_project"] = name
+            self._write_config(changes)
+            return self.project(name), "created"
+
+    def _root(self, name: str, folder: str) -> Path:
+        """The folder as an absolute path. Raises ProjectRefused, of notes in a database for all but the one folder."""
+        if self.settings.url is not None:
+            own = self.home / OWN_FOLDER / name
+            if folder.lower() not in (str(own).lower(), f"{OWN_FOLDER}/{name}".lower()):
+                raise ProjectRefused(folder, f"{ONLY_SHARED}, or name {OWN_FOLDER}/{name}, which all machines share")
+            return own
+        if not folder.startswith(("/", "~")):
+            raise ProjectRefused(folder, "it must be absolute or begin with ~")
+        if "\0" in folder:
+            raise ProjectRefused(folder.replace("\0", "?"), "it holds a NUL character")
+        return absolute(folder)
+
+    def _may_add(self, root: Path, shown: str) -> bool:
+        """Whether an agent may add this folder, links resolved, without asking.
+
+        Raises ProjectRefused for one no owner is asked for.
+        """
+        allowed = [_real(self.home / OWN_FOLDER), *map(_real, self.settings.roots)]
+        own = next((each for each in allowed if each in root.parents), Path("/"))
+        if len(root.parts) > 1 and root.parts[1] in _SYSTEM:
+            raise ProjectRefused(shown, "it belongs to the system")
+        if any(part.startswith(".") for part in root.relative_to(own).parts):
+            raise ProjectRefused(shown, "a part of it is hidden")
+        if any(Path.home() / each in (root, *root.parents) for each in _SETTINGS):
+            raise ProjectRefused(shown, "programs keep their settings there")
+        if _is_graph_file(root):
+            raise ProjectRefused(shown, "it is a file")
+        self._check_folder(root, shown, make=True)
+        return own != Path("/")
+
+    @verb
+    def remove_project(self, name: str) -> Project:
+        """Take a project off the list; its files stay. Raises ProjectNotFound, InvalidInput for a built-in one."""
+        project, settings = self.project(name), self.settings
+        if project.built_in:
+            raise InvalidInput(f"cannot remove a built-in project: {project.name}")
+        if project.name not in settings.projects:
+            file = settings.file.name
+            raise InvalidInput(f"Project {project.name} was given to this process only; it is not in {file}.")
+        changes: dict[str, Any] = {f"projects.{project.name}": None}
+        if project.default:
+            changes["notes.default_project"] = None
+        self._write_config(changes)
+        return project
+
+    @verb
+    def set_default(self, name: str) -> Project:
+        """Make `name` the default project. Raises ProjectNotFound, ReadOnlyProject."""
+        store = self.engine.store(name)
+        store.check_writable()
+        self._write_config({"notes.default_project": store.name})
+        return self.project(store.name)
+
+    def _check_graph_file(self, file: Path, shown: str, is_default: bool) -> None:
+        """Raises ProjectRefused, NotAGraphFile for a file of another shape, StorageError."""
+        from memoranda.store.inplace.graph_store import GraphStore
+
+        if _real(self.engine.layout.private) in _real(file).parents:
+            raise ProjectRefused(shown, "it lies in the memory home")
+        if is_default:
+            raise ProjectRefused(shown, "notes cannot be written to a graph file, so it cannot be the default")
+        for name, store in self.engine.stores.items():
+            if _real(store.root) == _real(file):
+                raise ProjectRefused(shown, f"it overlaps project {name}")
+        GraphStore(file.stem, file).list()
+
+    def _check_folder(self, root: Path, shown: str, make: bool, hidden: bool = False) -> None:
+        real, user, home = _real(root), _real(Path.home()), _real(self.engine.layout.root)
+        is_inside = home in (real, *real.parents)
+        below_user = real.relative_to(user).parts if user in real.parents else ()
+        for is_refused, why in (
+            (real == Path("/"), "it is the whole file system"),
+            (real == user, "it is your home folder"),
+            (is_inside and home / OWN_FOLDER not in real.parents, "it lies in the memory home"),
+            (real in home.parents, "the memory home lies in it"),
+            (not hidden and not is_inside and any(part.startswith(".") for part in below_user),
+             "it is hidden below your home folder"),
+        ):  # fmt: skip
+            if is_refused:
+                raise ProjectRefused(shown, why)
+        if not real.is_dir() and (real.exists() or not make):
+            raise ProjectRefused(shown, "not a folder")
+        for name, store in self.engine.stores.items():
+            other = _real(store.root)
+            if not store.holds_entities and (other == real or other in real.parents or real in other.parents):
+                raise ProjectRefused(shown, f"it overlaps project {name}")
+
+    def _write_config(self, changes: dict[str, Any]) -> None:
+        """Change these keys of config.yaml under the lock, and use the new settings at once."""
+        engine = self.engine
+        self._replace_config(lambda: config_text.change(engine.settings.file, changes))
+        if "notes.default_project" in changes:
+            default = changes["notes.default_project"] or Settings.default_project
+            engine.settings = replace(engine.settings, default_project=default)
+        engine.reload_config()
+
+    @verb
+    def configure(self, key: str, value: Any) -> None:
+        """Set a key of config.yaml, such as `daemon.interval`, or with None take it out.
+
+        Raises ConfigError for a value the key cannot have; then nothing is written.
+        """
+        path = self.engine.settings.file
+        self._replace_config(lambda: config.with_key(path, key, value))
+        self.engine.reload_config()
+
+    def _replace_config(self, new: Callable[[], str]) -> None:
+        path = self.engine.settings.file
+        with self.engine.home.lock, changing_shared(self.engine.layout.root, path):
+            data = new().encode()
+            real = _real(path)  # a link stays one
+            temp = real.with_name(f".{real.name}-{os.getpid()}")
+            try:
+                make_private(path.parent)
+                temp.unlink(missing_ok=True)
+                write_file(str(temp), data, mode=path.stat().st_mode & 0o777 if path.exists() else 0o600)
+                os.replace(temp, real)
+                sync_folder(real.parent)
+            except OSError as error:
+                temp.unlink(missing_ok=True)
+                raise StorageError(path.name, reason(error)) from None
+
+
+def _real(path: str | Path) -> Path:
+    return Path(os.path.realpath(os.path.expanduser(path)))
+
+
+def _is_graph_file(root: Path) -> bool:
+    """Whether what lies there is meant as a graph file (contract 002, 8)."""
+    from memoranda.store.inplace.graph_lines import holds_graph
+
+    try:
+        return root.is_file() and (root.suffix == GRAPH_FILE_SUFFIX or holds_graph(root))
+    except OSError:
+        return False

@@ -1,0 +1,451 @@
+"""Reading verbs: finding notes, reading, searching, listing, and what they are linked to."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Container, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import date, datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from memoranda import clock
+from memoranda.config import Settings
+from memoranda.engine.engine import verb
+from memoranda.engine.transaction import HomeSession
+from memoranda.errors import InvalidInput, NotFound, OutsideError
+from memoranda.index.rows import NoteInfo
+from memoranda.note import links
+from memoranda.note.model import CATEGORY_PROJECT, MEMORY_PROJECTS, Note
+from memoranda.query import Query, memory_query, parse
+from memoranda.store import path_guard
+from memoranda.store.base import sha256
+
+if TYPE_CHECKING:
+    from memoranda.engine.write_gate import Use
+    from memoranda.index.note_queries import HomeCounts
+    from memoranda.index.rows import Hit, Hits, SmartResult
+    from memoranda.index.search.ranking import Nearness
+    from memoranda.index.sync import Result
+    from memoranda.note.model import Observation
+    from memoranda.store.base import File
+    from memoranda.text.gate import GateMatch
+
+T = TypeVar("T")
+Ref = str | tuple[str, str] | Note | NoteInfo
+
+CHARACTERS_PER_TOKEN = 4
+EVIDENCE_TOKENS = 2000
+_ID_LENGTH = 36
+
+
+@dataclass(slots=True)
+class DirectoryEntry:
+    """A folder (`notes` = how many it holds, subfolders included) or a note of a listing; `path` project-relative."""
+
+    kind: str
+    path: str
+    title: str | None = None
+    permalink: str | None = None
+    changed: str | None = None
+    notes: int | None = None
+
+
+@dataclass(slots=True)
+class Directory:
+    """One page of a folder's entries, `total` in all."""
+
+    entries: list[DirectoryEntry]
+    total: int
+
+
+class ReadVerbs(HomeSession):
+    """The verbs that change nothing but counts of reads."""
+
+    @property
+    def settings(self) -> Settings:
+        """The configuration in force."""
+        return self.engine.settings
+
+    @property
+    def warnings(self) -> builtins.list[str]:
+        """What the last look at the disk could not see, e.g. a missing project folder, and whether the configuration
+        cannot be read."""
+        with self.engine.guard:
+            trouble = self.engine.config_trouble
+            return [*([trouble] if trouble else []), *self.engine.freshness.warnings]
+
+    @property
+    def unreadable(self) -> dict[tuple[str, str], str]:
+        """Files of `categories` left out because they cannot be read: (project, path) -> why."""
+        return self.engine.freshness.unreadable
+
+    @property
+    def default_project(self) -> str:
+        """Where notes go and identifiers are looked up when no project is named; `notes` when it is not there, and
+        where there is none either, the first there is."""
+        self.engine.reload_config()
+        name, stores = self.settings.default_project, self.engine.stores
+        found = next((each for each in stores if each.lower() == name.lower()), "notes")
+        return found if found in stores else next(iter(stores), found)
+
+    @property
+    def has_changed_memories(self) -> bool:
+        """Whether this process changed something in `categories` that `memory.md` does not show yet."""
+        return CATEGORY_PROJECT in self.engine.changed_projects
+
+    @verb
+    def freshen(self) -> dict[str, Any]:
+        """Make the index show what is on disk, for another process of this home. Returns which `index` file that is, as
+        (st_dev, st_ino), and the folder of each of `projects` that is watched, which need not be looked at again."""
+        self.engine.fresh()
+        index, is_shared = self.engine.index, not self.engine.index.is_copy
+        return {"index": index.identity[:2], "projects": self.engine.freshness.shown() if is_shared else {}}
+
+    @verb
+    def runs_jobs(self) -> bool:
+        """Whether the upkeep of this memory is done by this process, and not on another machine that shares it."""
+        return self.engine.home.runs_jobs()
+
+    @verb
+    def read(self, ref: Ref, *, project: str | None = None, count: bool = True) -> Note:
+        """The whole note as it is on disk now. Counts one access unless told otherwise. Raises as `find`, NotText."""
+        if isinstance(ref, NoteInfo) and self.sees(ref.scope) and self._is_unchanged(ref):
+            info = ref  # no other file need be looked at
+        else:
+            info = self.find_ref(ref, project)
+        note = self.parse(info.project, info.path, self.engine.file_of(info))
+        if count:
+            self.engine.access.count_read(note.id)
+        return self.as_indexed(note)
+
+    def _is_unchanged(self, info: NoteInfo) -> bool:
+        """Whether the file is still as the index says."""
+        return self.engine.store(info.project).stamp(info.path) == (info.size, info.mtime_ns, info.inode)
+
+    @verb
+    def at_once(self, work: Callable[[], T]) -> T:
+        """The result of `work`, all of whose reads see one state of the memory: the disk is looked at once for them."""
+        return work()
+
+    @verb
+    def file(self, ref: Ref, project: str | None = None) -> File:
+        """A note's bytes, whatever they are."""
+        info = self.find_ref(ref, project)
+        return self.engine.file_of(info)
+
+    @verb
+    def text_of(self, info: NoteInfo) -> str:
+        """The note's text as indexed, without looking at the disk."""
+        return "".join(self.index.notes.text_of(info.row))
+
+    @verb
+    def find(self, identifier: str, project: str | None = None) -> NoteInfo:
+        """The one note an identifier names (contract 000b, 4.2). Raises NotFound, Ambiguous, ProjectNotFound,
+        OutsideError."""
+        if project is not None:
+            project = self.engine.store(project).name
+        self.engine.fresh()
+        freshness = self.engine.freshness
+        look = partial(self.index.notes.find, identifier, project=project, default_project=self.default_project,
+                       viewer=self.agent)  # fmt: skip
+        try:
+            info = look()
+        except OutsideError as error:  # an address alone does not know whose it is
+            raise OutsideError(error.path, project or self.default_project) from None
+        except NotFound:
+            if not freshness.late:
+                raise
+            for name in list(freshness.late):
+                path = identifier.removeprefix("memory://").removeprefix(f"{name}/")
+                for each in (path, f"{path}.md"):
+                    freshness.look_at(name, each)
+            info = look()
+        if freshness.late and not self._is_unchanged(info):
+            freshness.look_at(info.project, info.path)
+            info = look()
+        self.engine.count_pending_reads([info])
+        return info
+
+    @verb
+    def find_ref(self, ref: Ref, project: str | None = None) -> NoteInfo:
+        """What the index knows of the note `ref` names. Raises as `find`."""
+        if isinstance(ref, str):
+            return self.find(ref, project)
+        place = ref if isinstance(ref, tuple) else (ref.project, ref.path)
+        self.engine.fresh()
+        self.engine.freshness.look_at(self.engine.store(place[0]).name, place[1])
+        info = self.index.notes.get(self.engine.store(place[0]).name, place[1])
+        if info is None and place[0] in MEMORY_PROJECTS and not isinstance(ref, tuple):
+            return self.memory_id(ref.id)  # moved to its category, or merged, since the caller found it
+        if info is None or not self.sees(info.scope):
+            raise NotFound(place[1], place[0])
+        self.engine.count_pending_reads([info])
+        return info
+
+    @verb
+    def memory_id(self, text: str) -> NoteInfo:
+        """The memory of `categories` with this id or unique prefix (contract 001, 1). Raises NotFound, Ambiguous. The
+        index alone answers for a whole id when the file is as it says."""
+        given, text = text, text.strip().lower()
+        if not text.isascii():
+            raise NotFound(given, CATEGORY_PROJECT)  # an id has no such characters
+        found: NoteInfo | None = None
+        if len(text) == _ID_LENGTH and not self.engine.freshness.is_swept:
+            with suppress(NotFound):
+                found = self.index.notes.find_id(text, viewer=self.agent)
+        if found is None or not self._is_unchanged(found):
+            self.engine.fresh()
+            try:
+                found = self.index.notes.find_id(text, viewer=self.agent)
+            except NotFound:
+                raise NotFound(given, CATEGORY_PROJECT) from None
+        self.engine.count_pending_reads([found])
+        return found
+
+    @verb
+    def search(
+        self, query: str | Query, *, limit: int = 10, offset: int = 0, explain: bool = False,
+        max_tokens: int | None = None, vetted: bool = False,
+    ) -> Hits:  # fmt: skip
+        """Notes that match, best first: contract 000b, 6. `max_tokens` bounds the page (4 characters a token). What is
+        over or superseded is left out unless nothing else matches; `Query.as_of` asks for another day. With `vetted`,
+        for text that goes into a context unasked, the page is without the notes held back. Beyond 10,000, and beyond
+        the page, matches are not counted (`Hits.is_lower_bound`)."""
+        self.engine.fresh()
+        hits = self.index.search(
+            self._query(query, valid=True), viewer=self.agent, limit=limit, offset=offset, explain=explain,
+            today=self._today(), near=self._nearness(),
+        )  # fmt: skip
+        if vetted:
+            hits.hits = [hit for hit in hits if not self.is_held_back(hit.note)]
+        self.engine.count_pending_reads(hit.note for hit in hits)
+        if max_tokens is not None:
+            hits.cut(max_tokens * CHARACTERS_PER_TOKEN)
+        if any(hit.score for hit in hits):  # else a list of what passes filters
+            self.note_use(hit.note for hit in hits if hit.passage)
+        return hits
+
+    @verb
+    def secrets_in(self, text: str) -> builtins.list[GateMatch]:
+        """Where `text` holds what the rules of the write gate say is a secret."""
+        return self.engine.gate.rules().find(text, "secret")
+
+    @verb
+    def suspicion(self, info: NoteInfo) -> str:
+        """The key of the question of `review` about a suspicious note: another one once its title, tags or text are
+        others."""
+        said = "\0".join([info.title, *info.tags, self.index.notes.text_of(info.row)[1]])
+        return f"suspicious:{info.id}:{sha256(said.encode('utf-8', 'replace'))[:12]}"
+
+    def is_held_back(self, info: NoteInfo) -> bool:
+        """Whether a note is kept out of contexts nobody asked for: it seems to hold injected instructions, and the
+        owner has not reviewed it, nor written all of it."""
+        return bool(info.suspicious) and info.provenance.trust != "owner"
+
+    def note_use(self, infos: Iterable[NoteInfo]) -> None:
+        """Note that these memories were shown with their text: used, though not read (contract 001, 18.3)."""
+        self.engine.access.note_use([info.id for info in infos if info.project in MEMORY_PROJECTS], self.clock())
+
+    def _nearness(self) -> Nearness | None:
+        from memoranda.engine.embedding import Embedding
+
+        return Embedding(self).nearness
+
+    @verb
+    def smart_search(
+        self, query: str, top: int = 10, wanted: Query = memory_query(), *, use: bool = True
+    ) -> SmartResult:
+        """Memories `wanted` lets through that hold words of `query`, best first (contract 001, 14); `top` 0 = all. They
+        are used, unless told otherwise. Raises InvalidInput when `query` holds no word."""
+        self.engine.fresh()
+        found = self.index.smart(query, self._query(wanted, valid=True), viewer=self.agent, top=top)
+        self.engine.count_pending_reads(each.note for each in found.best)
+        if use:
+            self.note_use(each.note for each in found.best)
+        return found
+
+    @verb
+    def context_for(
+        self, question: str, *, max_tokens: int | None = None, projects: tuple[str, ...] | None = None,
+        as_of: datetime | None = None, vetted: bool = True,
+    ) -> str:  # fmt: skip
+        """The best evidence for a question as text, each piece with its date and address, in at most `max_tokens`
+        [2000] of 4 characters, as of the present or another time; unless `vetted` is False without what is held back.
+        Raises InvalidInput for less than one token."""
+        if max_tokens is not None and max_tokens < 1:
+            raise InvalidInput(f"`max_tokens` must be at least 1; got {max_tokens}.")
+        self.engine.fresh()
+        room = (EVIDENCE_TOKENS if max_tokens is None else max_tokens) * CHARACTERS_PER_TOKEN
+        hits = self.index.evidence(
+            question, viewer=self.agent, max_chars=room, projects=projects, today=self._today(),
+            near=self._nearness(), filters=self._query(Query(as_of=as_of), valid=True),
+            skip=self.is_held_back if vetted else None,
+        )  # fmt: skip
+        self.note_use({hit.note.id: hit.note for hit in hits}.values())
+        return self.index.evidence_text(hits)[:room]
+
+    @verb
+    def recall(
+        self, text: str, *, least: float, max_tokens: int, known: Container[str] = (), limit: int = 5
+    ) -> tuple[builtins.list[Hit], str]:
+        """What memory has about a text with which nobody asked for anything: the passages of a relevance of at least
+        `least` (docs/hooks.md), and the same as text, as `context_for` writes it. By words alone; of notes that hold
+        now and are not archived, held back or among the ids `known`."""
+        self.engine.fresh()
+        hits = self.index.evidence(
+            text, viewer=self.agent, max_chars=max_tokens * CHARACTERS_PER_TOKEN, today=self._today(), least=least,
+            filters=self._query(Query(as_of=self.clock(), archived=False)),
+            skip=lambda note: note.id in known or self.is_held_back(note),
+        )[:limit]  # fmt: skip
+        return hits, self.index.evidence_text(hits)
+
+    @verb
+    def list(
+        self, query: str | Query = Query(), *, limit: int = 50, offset: int = 0, order: str = "changed"
+    ) -> tuple[builtins.list[NoteInfo], int]:
+        """Notes that pass the query's filters, and how many there are in all; `limit` 0 = all of them. `order`:
+        `changed` or `created` (newest first), or `path`."""
+        self.engine.fresh()
+        infos, total = self.index.notes.listing(
+            self._query(query), viewer=self.agent, order=order, limit=limit or None, offset=offset
+        )
+        self.engine.count_pending_reads(infos)
+        return infos, total
+
+    def recent(
+        self, timeframe: str = "7d", *, projects: tuple[str, ...] | None = None, limit: int = 10, offset: int = 0
+    ) -> tuple[builtins.list[NoteInfo], int, datetime]:
+        """Notes changed within a time frame, newest first; also how many, and since when. Raises TimeframeError."""
+        since = self.since(timeframe)
+        return *self.list(Query(projects=projects, after=since), limit=limit, offset=offset), since
+
+    def since(self, text: str) -> datetime:
+        """The moment a time frame such as `2h` or `yesterday` begins (contract 000b, 5)."""
+        return clock.since(text, self.clock(), self.settings.zone)
+
+    def as_of(self, text: str) -> datetime:
+        """The moment that a day, a time, `yesterday`, `3 weeks ago`, `2025-03` or `2025` asks about: of a day, month or
+        year its end. For `Query.as_of`. Raises TimeframeError."""
+        return clock.as_of(text, self.clock(), self.settings.zone)
+
+    @verb
+    def validity_marks(self, infos: Iterable[NoteInfo]) -> dict[int, str]:
+        """By row, what is to be said of those notes that are not valid all the time: `superseded by PERMALINK`,
+        `valid until DAY`, `valid from DAY`."""
+        return self.index.notes.validity_marks(infos, self.agent)
+
+    def _today(self) -> date:
+        return self.clock().astimezone(self.settings.zone).date()
+
+    def _query(self, query: str | Query, *, valid: bool = False) -> Query:
+        """The query as the index takes it; with `valid` for what holds at the present, unless it is about another
+        time."""
+        now, zone = self.clock(), self.settings.zone
+        if isinstance(query, str):
+            query = parse(query, now=now, zone=zone)
+        if query.as_of is not None:
+            query = query.replace(as_of=query.as_of.astimezone(zone))
+        elif valid:
+            query = query.replace(valid_at=now.astimezone(zone))
+        if query.projects is not None:
+            return query.replace(projects=tuple(self.engine.store(name).name for name in query.projects))
+        return query
+
+    @verb
+    def matching(
+        self, address: str, *, project: str | None = None, limit: int = 10, offset: int = 0
+    ) -> tuple[builtins.list[NoteInfo], int]:
+        """Notes whose address matches a pattern with `*`, and how many."""
+        self.engine.fresh()
+        wanted = None if project is None else [self.engine.store(project).name]
+        pattern = links.parse_address(address)
+        return self.index.notes.matching(pattern, viewer=self.agent, projects=wanted, limit=limit, offset=offset)
+
+    @verb
+    def directory(
+        self, project: str, folder: str = "", *, depth: int = 1, glob: str | None = None,
+        limit: int = 50, offset: int = 0,
+    ) -> Directory:  # fmt: skip
+        """One page of the folders and notes below a folder: folders first, then names, by code point. Raises NotFound,
+        OutsideError, ProjectNotFound."""
+        self.engine.fresh()
+        store = self.engine.store(project)
+        links.check_length(glob or "", "A pattern of names")
+        folder = path_guard.clean(folder.strip("/"), store.name)
+        if folder and self._kind(store.name, folder) != "folder":
+            raise NotFound(folder, store.name)
+        entries, total = self.index.notes.directory(
+            store.name, folder, depth=depth, viewer=self.agent, glob=glob, limit=limit or None, offset=offset
+        )
+        found = [
+            DirectoryEntry("note", each.path, each.note.title, each.note.permalink, each.note.changed)
+            if each.note
+            else DirectoryEntry("folder", each.path, notes=each.notes)
+            for each in entries
+        ]
+        return Directory(found, total)
+
+    def _kind(self, project: str, path: str) -> str:
+        """What lies at `path` of a project for this caller; a note of another agent, or a folder that holds nothing
+        else, is `hidden`."""
+        kind = self.engine.store(project).place(path).kind
+        if self.agent is None or kind not in ("file", "folder"):
+            return kind
+        if kind == "file":
+            info = self.index.notes.get(project, path)
+            return kind if info is None or self.sees(info.scope) else "hidden"
+        below = self.index.notes.below(project, path)
+        return "hidden" if below and not any(self.sees(info.scope) for info in below) else kind
+
+    @verb
+    def complete(self, prefix: str, limit: int = 100) -> builtins.list[str]:
+        """Permalinks that begin with `prefix`."""
+        self.engine.fresh()
+        return self.index.notes.complete(prefix, self.agent, limit)
+
+    @verb
+    def on_days(self, first: date, until: date) -> dict[str, builtins.list[int]]:
+        """The rows of the notes of each day (YYYY-MM-DD) from `first` until before `until`: the day a note is about,
+        where it says so, else the one it was written on. Archived ones are left out."""
+        self.engine.fresh()
+        return self.index.notes.on_days(first, until, self.settings.zone, self.agent)
+
+    @verb
+    def of_rows(self, rows: Sequence[int]) -> builtins.list[NoteInfo]:
+        """What the index knows of these notes, in order, of those that are still there."""
+        return [info for info in self.index.notes.in_order(rows) if self.sees(info.scope)]
+
+    @verb
+    def observations(self, ref: Ref) -> builtins.list[Observation]:
+        """The note's observations, in the order of its text."""
+        return self.index.notes.observations(self.find_ref(ref))
+
+    @verb
+    def sync(self) -> Result:
+        """Make the index show what is on disk; every other verb does so by itself."""
+        return self.engine.fresh(whole=True)
+
+    def written_today(self) -> builtins.list[tuple[str, Use]]:
+        """What agents wrote since midnight, by name: of all for the owner, of itself for an agent."""
+        with self.engine.guard:
+            used = self.engine.day_use.since_midnight(self.clock(), self.settings)
+            return [(name, use) for name, use in sorted(used.items()) if self.agent in (None, name)]
+
+    @verb
+    def reindex(self, progress: Callable[[int, int], None] | None = None) -> tuple[int, int]:
+        """Throw the index away and make it anew. Returns (notes, projects) as far as this caller sees them."""
+        engine = self.engine
+        engine.rebuild_index()
+        engine.purge_history()
+        engine.changed_projects.add(CATEGORY_PROJECT)  # by hand, perhaps: memory.md is made anew
+        engine.fresh(progress)
+        counts = self.index.notes.counts(self.agent)
+        return sum(counts.projects.values()), len(counts.projects)
+
+    @verb
+    def stats(self) -> HomeCounts:
+        """How many notes there are per project, phase and category, as far as this caller sees."""
+        self.engine.fresh()
+        return self.index.notes.counts(self.agent)

@@ -1,0 +1,284 @@
+"""What upkeep is unsure of and asks the owner (contract 001, 18): the open questions, and what became of them.
+
+Each source of questions is an entry of SOURCES. An answer that changes something is a change like any other, which
+`undo` takes back. One that changes nothing ("keep them apart") is written down in `.memoranda/review.json`, so that
+it is not asked again; that, too, is a change `undo` takes back. The folders that agents ask for as projects wait in
+`.memoranda/requests.json`; nothing is done before the owner has answered.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from itertools import islice
+from pathlib import Path
+from typing import Any, cast
+
+from memoranda.clock import stamp
+from memoranda.engine.engine import verb
+from memoranda.engine.history import HistoryVerbs
+from memoranda.engine.transaction import HomeSession
+from memoranda.errors import InvalidInput, NotFound, ProjectRefused, StorageError
+from memoranda.index.rows import NoteInfo
+from memoranda.store.base import File, sha256
+from memoranda.store.change import Step
+from memoranda.store.files import read_file, reason
+from memoranda.store.layout import PRIVATE
+from memoranda.text.unicode import flat
+
+VERB = "review"
+KEEP = "k"
+"""The answer that a suspicious note is fine."""
+_DELETE, _TITLE = "d", 60
+LIMIT = 50
+"""Questions `review` returns unless told otherwise."""
+_FEW, _MANY, _ALL = 3, 25, ":all:"
+"""So many questions of a kind are asked one by one; more as one, about so many at most, with this in its key."""
+_ASK = "ask"
+"""The verb of an agent's request and of the answer to it."""
+_MOST_REQUESTS = 100
+"""Requests that may wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewItem:
+    """A question to the owner of the kind `kind`. `key` begins with `kind:` and is the same as long as nothing it is
+    about changes. `text` is the question in one line; `refs` are the ids, or other references, of what it is about;
+    `choices` are (letter to press, what it does), the letters neither `s` nor `q` nor `u`. `lines` say what it is
+    about where several are asked about as one, a line each."""
+
+    key: str
+    kind: str
+    text: str
+    refs: tuple[str, ...]
+    choices: tuple[tuple[str, str], ...]
+    lines: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewBatch:
+    """How many questions of one kind are asked as one: the question (`{}`: how many), what the answers `y` and `n` do,
+    and the function of the open Memory that does for all what `y` says, as one change. `n` is each one's own `n`."""
+
+    text: str
+    yes: str
+    no: str
+    apply: Callable[[Any, Sequence[ReviewItem]], object]
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewSource:
+    """Where questions of one kind come from: two functions of the open Memory.
+
+    `find` yields those there are now, the most pressing first, answered ones included. `apply` does what a choice
+    says, and returns whether that changed something, so that the question is gone by itself (and is asked again
+    when the change is undone); on False the answer is written down instead. With a `batch` many are asked as one.
+    """
+
+    find: Callable[[Any], Iterable[ReviewItem]]
+    apply: Callable[[Any, ReviewItem, str], bool]
+    batch: ReviewBatch | None = None
+
+
+SOURCES = {
+    "project": "memoranda.engine.review:REQUESTS",
+    "suspicious": "memoranda.engine.review:SUSPICIOUS",
+    "reminder": "memoranda.jobs.questions:REMINDERS",
+    "contradiction": "memoranda.jobs.questions:CONTRADICTIONS",
+    "merge": "memoranda.jobs.questions:MERGES",
+    "category": "memoranda.jobs.questions:CATEGORIES",
+    "archive": "memoranda.jobs.questions:ARCHIVES",
+}
+"""By kind, in the order of asking, `module:name` of its Source. Named, not imported: jobs stand above the engine."""
+
+
+def source(kind: str) -> ReviewSource:
+    """The source of one kind of question."""
+    module, _, name = SOURCES[kind].partition(":")
+    return cast(ReviewSource, getattr(import_module(module), name))
+
+
+class ReviewVerbs(HistoryVerbs):
+    """`review` and `decide`, for the owner only: an agent is asked nothing and decides nothing."""
+
+    def review(self, *, limit: int = LIMIT, offset: int = 0, kind: str | None = None) -> list[ReviewItem]:
+        """The open questions by the order of SOURCES, many of a kind as one; of one `kind`, each by itself. `limit`
+        0 = all. Nothing for an agent. Raises InvalidInput for a kind there is not."""
+        first = max(offset, 0)
+        return list(islice(self._open_items(kind), first, first + limit if limit > 0 else None))
+
+    def _open_items(self, kind: str | None) -> Iterator[ReviewItem]:
+        if kind is not None and kind not in SOURCES:
+            raise InvalidInput(f'invalid kind "{kind}" (one of {", ".join(SOURCES)})')
+        if self.agent is None:
+            for each in SOURCES if kind is None else (kind,):
+                items = self._open_of(each)
+                yield from items if kind or source(each).batch is None else _together(each, list(items))
+
+    def _open_of(self, kind: str) -> Iterator[ReviewItem]:
+        decided = self._decisions()[1]
+        return (item for item in source(kind).find(self) if item.key not in decided)
+
+    def is_held_back(self, info: NoteInfo) -> bool:
+        """As `ReadVerbs.is_held_back`, until the owner has said in `review` that the note is fine."""
+        if not super().is_held_back(info):
+            return False
+        return self.decision(self.suspicion(info)) != KEEP
+
+    def decide(self, question: str | ReviewItem, choice: str) -> ReviewItem:
+        """Answer an open question, given by its key or as `review` returned it, with the letter of one of its choices:
+        done at once, or written down. Returns the question. Raises NotFound when it is not open, or no longer;
+        InvalidInput for another letter, an agent, or a list that is another by now; what the change raises."""
+        if self.agent is not None:
+            raise InvalidInput("only the owner decides; run memory review without an agent's name")
+        key = question if isinstance(question, str) else question.key
+        kind = key.partition(":")[0]
+        if isinstance(question, ReviewItem) and len(question.lines) < 2:
+            item, items = question, [question]
+        else:
+            items = list(self._open_of(kind)) if kind in SOURCES else []
+            found = next((each for each in (*items, *_together(kind, items)) if each.key == key), None)
+            if found is None and key.startswith(f"{kind}{_ALL}"):
+                raise InvalidInput("the list of this question changed meanwhile", "Ask for the questions anew.")
+            if found is None:
+                raise NotFound(key, "the open questions")
+            item, items = found, [found] if found in items else items[:_MANY]
+        letters = [letter for letter, _ in item.choices]
+        if choice not in letters:
+            raise InvalidInput(f'invalid choice "{choice}" (one of {", ".join(letters)})')
+        asked = source(kind)
+        if len(items) > 1 and asked.batch is not None and choice == "y":
+            asked.batch.apply(self, items)
+        elif len(items) > 1 or not asked.apply(self, item, choice):
+            self._write_down([each.key for each in items], choice)
+        return item
+
+    def decision(self, key: str) -> str | None:
+        """The letter written down for a question; None when it is open, or its answer changed something."""
+        found = self._decisions()[1].get(key)
+        return None if found is None else str(found.get("choice"))
+
+    @verb
+    def _write_down(self, keys: Iterable[str], choice: str) -> None:
+        with self.change(VERB, fresh=False) as change:
+            file, known = self._decisions()
+            known |= {key: {"choice": choice, "time": stamp(self.clock())} for key in keys}
+            change.steps.append(_rows_step(self.engine.layout.review, file, known))
+
+    def _decisions(self) -> tuple[File | None, dict[str, dict[str, str]]]:
+        """The file of answers and what it holds, by key. Raises StorageError for one that is damaged."""
+        path = self.engine.layout.review
+        file, known = _rows(path, "the answers of review")
+        if known is None or not all(isinstance(each, dict) for each in known.values()):
+            raise StorageError("the answers of review", f"{PRIVATE}/{path.name} is damaged; move it away")
+        return file, known
+
+
+def _rows(path: Path, what: str) -> tuple[File | None, dict[str, dict[str, Any]] | None]:
+    """A file of questions or answers and what it holds, by key; None for one that is damaged. Raises StorageError."""
+    try:
+        file = read_file(str(path))
+        found = json.loads(file.data)
+    except FileNotFoundError:
+        return None, {}
+    except OSError as error:
+        raise StorageError(what, reason(error)) from None
+    except ValueError:
+        return file, None
+    return file, found if isinstance(found, dict) else None
+
+
+def _together(kind: str, items: list[ReviewItem]) -> list[ReviewItem]:
+    """These questions of a kind, or the one that stands for the first of them when they are many."""
+    batch = source(kind).batch if kind in SOURCES else None
+    if batch is None or len(items) <= _FEW:
+        return items
+    many = items[:_MANY]
+    key = f"{kind}{_ALL}{sha256(json.dumps([each.key for each in many]).encode())[:12]}"
+    count = f"{len(many)} of {len(items)}" if len(many) < len(items) else len(many)
+    refs, lines = tuple(ref for each in many for ref in each.refs), tuple(line for each in many for line in each.lines)
+    return [ReviewItem(key, kind, batch.text.format(count), refs, (("y", batch.yes), ("n", batch.no)), lines)]
+
+
+def _rows_step(path: Path, old: File | None, rows: Mapping[str, Any], *, kept: bool = True) -> Step:
+    """The step that writes `rows`, by key, into a file of questions or answers, read as `old`."""
+    data = json.dumps(rows, ensure_ascii=False, indent=1).encode("utf-8", "surrogatepass") + b"\n"
+    return Step("put", PRIVATE, str(path.parent), path.name, data=data, old=old, kept=kept)
+
+
+@verb
+def _suspicious(memory: ReviewVerbs) -> list[NoteInfo]:
+    memory.engine.fresh()
+    return memory.index.notes.suspicious()
+
+
+def _ask_suspicious(memory: ReviewVerbs) -> Iterator[ReviewItem]:
+    for info in _suspicious(memory):
+        title = " ".join(info.title.split())
+        title = flat(title if len(title) <= _TITLE else f"{title[: _TITLE - 1]}…")
+        text = f'"{title}" ({flat(f"{info.project}/{info.path}")}) may hold instructions: {", ".join(info.suspicious)}'
+        choices = (KEEP, "it is fine, show it everywhere"), (_DELETE, "delete the note")
+        yield ReviewItem(memory.suspicion(info), "suspicious", text, (info.id,), choices)
+
+
+def _answer_suspicious(memory: ReviewVerbs, item: ReviewItem, choice: str) -> bool:
+    if choice == KEEP:
+        return False
+    memory.delete(next(info for info in _suspicious(memory) if memory.suspicion(info) == item.key))
+    return True
+
+
+SUSPICIOUS = ReviewSource(_ask_suspicious, _answer_suspicious)
+"""The question about notes that seem to hold injected instructions (docs/gate.md)."""
+
+
+def ask(session: HomeSession, name: str, root: Path, default: bool) -> None:
+    """Note that the caller asks for this project. Raises ProjectRefused when the owner has refused it, or too much
+    waits."""
+    asked = sha256(json.dumps([name, str(root)]).encode())
+    key = f"project:{asked[:12]}"
+    with session.change(_ASK, (PRIVATE, ""), fresh=False) as change:
+        file, known = _requests(session)
+        if key in known:
+            return
+        if len(known) >= _MOST_REQUESTS:
+            raise ProjectRefused(str(root), f"{_MOST_REQUESTS} folders wait for the owner's answer (memory review)")
+        row = {"name": name, "folder": str(root), "default": default, "agent": session.agent}
+        known[key] = row | {"time": stamp(session.engine.clock())}
+        change.steps.append(_rows_step(session.engine.layout.requests, file, known, kept=False))
+
+
+def asked_by(session: HomeSession, agent: str) -> list[str]:
+    """The keys of what an agent asked for and has no answer to."""
+    return [key for key, row in _requests(session)[1].items() if row.get("agent") == agent]
+
+
+def _requests(session: HomeSession) -> tuple[File | None, dict[str, dict[str, Any]]]:
+    """The file of requests and what it holds, by key; a damaged one holds nothing."""
+    file, known = _rows(session.engine.layout.requests, "the requests of agents")
+    return file, {key: row for key, row in (known or {}).items() if isinstance(row, dict)}
+
+
+def _ask_requests(memory: ReviewVerbs) -> Iterator[ReviewItem]:
+    for key, row in _requests(memory)[1].items():
+        text = f'Agent {row.get("agent")} asks for the folder {row.get("folder")} as project "{row.get("name")}".'
+        yield ReviewItem(key, "project", text, (str(row.get("folder")),), (("y", "add it"), ("n", "refuse")))
+
+
+def _answer_request(memory: Any, item: ReviewItem, choice: str) -> bool:
+    """Add the project, or leave it out for good."""
+    if choice != "y":
+        return False
+    row = _requests(memory)[1][item.key]
+    memory.add_project(str(row["name"]), str(row["folder"]), row.get("default") is True)
+    with memory.change(_ASK, (PRIVATE, ""), fresh=False) as change:
+        file, known = _requests(memory)
+        known.pop(item.key, None)
+        change.steps.append(_rows_step(memory.engine.layout.requests, file, known, kept=False))
+    return True
+
+
+REQUESTS = ReviewSource(_ask_requests, _answer_request)
+"""The question about a folder that an agent asks for as a project."""

@@ -1,0 +1,255 @@
+"""What every writer of notes shares: reading a note for a change, setting header keys, links, scopes."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from typing import Any
+
+from memoranda.clock import EPOCH, stamp
+from memoranda.engine.transaction import HomeSession, Transaction
+from memoranda.errors import Conflict, InvalidInput, Locked, MemorandaError, NotText
+from memoranda.index.rows import NoteInfo
+from memoranda.note.model import GLOBAL, MEMORY_KEYS, MEMORY_PROJECTS, Note
+from memoranda.store.base import File, Stamp, sha256
+from memoranda.store.change import Step
+
+RESERVED_SOURCES = ("owner", "user", "import", "web", "file")
+"""What a note may say of its source only when the owner, or an import, writes it."""
+_GUARDED = re.compile(r"\b(?:id|locked|merged|source)\b|\\")
+"""What a header has in which a key stands that no agent may set."""
+_AGENT = re.compile(r"[a-z0-9][a-z0-9._-]*")
+_PLAIN_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}")
+
+
+def editable(session: HomeSession, info: NoteInfo) -> tuple[File, str]:
+    """The note's bytes and text for a change. Raises Locked, NotText, ReadOnlyProject."""
+    session.engine.store(info.project).check_writable()
+    file = session.engine.file_of(info)
+    try:
+        text = file.data.decode()
+    except UnicodeDecodeError:
+        raise NotText(info.path) from None
+    _check_unlocked(session, info, file)
+    return file, text
+
+
+def read_unlocked(session: HomeSession, info: NoteInfo) -> File:
+    """The note's bytes, whatever they are. Raises Locked."""
+    file = session.engine.file_of(info)
+    _check_unlocked(session, info, file)
+    return file
+
+
+def _check_unlocked(session: HomeSession, info: NoteInfo, file: File) -> None:
+    if file.etag == info.etag:  # the index has read these very bytes
+        locked = info.locked
+    else:
+        note = session.engine.parse(info.project, info.path, file)
+        locked = note is not None and note.locked
+    if locked:
+        raise Locked(info.permalink)
+
+
+def check_etag(info: NoteInfo, file: File, checksum: str) -> None:
+    """Raises Conflict when the file is not the one whose checksum the caller read."""
+    if file.etag[:8] != checksum[:8].lower():
+        raise Conflict(info.permalink, file.etag[:8], checksum)
+
+
+def set_keys(
+    session: HomeSession, change: Transaction, info: NoteInfo, keys: Mapping[str, Any],
+    file: File | None = None, text: str = "",
+) -> Step:  # fmt: skip
+    """Set frontmatter keys (REMOVE takes one out); a memory's `updated_at` follows. `file` and `text`: as read.
+
+    Raises InvalidInput for a header that is not valid YAML, and as `editable`.
+    """
+    if file is None:
+        file, text = editable(session, info)
+    if info.project in MEMORY_PROJECTS:
+        keys = {**keys, "updated_at": stamp(session.engine.clock())}
+    return change.put(info.project, info.path, with_keys(info, text, keys), old=file, scope=info.scope)
+
+
+def with_keys(info: NoteInfo, text: str, keys: Mapping[str, Any]) -> bytes:
+    """The note's text with these frontmatter keys. Raises InvalidInput for a header that is not valid YAML."""
+    from memoranda.note.edit import SetKeys
+
+    try:
+        return SetKeys(dict(keys), MEMORY_KEYS if info.project in MEMORY_PROJECTS else ()).apply(text).text.encode()
+    except ValueError:
+        raise InvalidInput(
+            f"The frontmatter of {info.permalink} is not valid YAML, so nothing was changed. Mend it first."
+        ) from None
+
+
+def follow_content(session: HomeSession, info: NoteInfo, before: str, after: str) -> str:
+    """`after` with a memory's own keys following its content: hash, updated_at, version (contract 001, 2)."""
+    if info.project not in MEMORY_PROJECTS or after == before:
+        return after
+    note = session.engine.parse(info.project, info.path, as_file(after.encode()))
+    if note is None or not note.header:
+        return after
+    from memoranda.note.edit import SetKeys
+
+    keys: dict[str, Any] = {"updated_at": stamp(session.engine.clock())}
+    digest = sha256(note.content.encode())
+    if digest != note.header.get("content_hash"):
+        keys |= {"content_hash": digest, "version": note.version + 1}
+    return SetKeys(keys).apply(after).text
+
+
+def as_file(data: bytes) -> File:
+    """Bytes as a file that is on no disk."""
+    return File(data, Stamp(0, 0, 0), "")
+
+
+def encoded(text: str) -> bytes:
+    """The text as UTF-8. Raises InvalidInput for a lone surrogate."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise InvalidInput("The text must be valid Unicode. Remove the lone surrogate.") from None
+
+
+def place_memory(
+    session: HomeSession, change: Transaction, info: NoteInfo, file: File, data: bytes, project: str, category: str,
+    scope: str, taken: set[str] | None = None,
+) -> None:  # fmt: skip
+    """Put `data` in place of a memory's file, read as `file`; into another category's folder of `project` (the archive
+    is one) if need be. `taken`: the lower-cased paths this change uses."""
+    if info.project == project and info.path.startswith(f"{category}/"):
+        change.put(project, info.path, data, old=file, scope=scope)
+        return
+    path = free_path(session, project, category, info.path.rpartition("/")[2], info.id, taken or ())
+    if taken is not None:
+        taken.add(path.lower())
+    change.put(project, path, data, mode=file.mode, scope=scope)
+    change.remove(info.project, info.path, file, scope=info.scope)
+
+
+def free_path(
+    session: HomeSession, project: str, category: str, name: str, identity: str, taken: Collection[str] = ()
+) -> str:
+    """Where a memory goes, with the whole id in its name should the usual one be taken, also by this change."""
+    plain, root = plain_id(identity), session.engine.store(project).root
+    names = itertools.chain((name, f"{plain}.md"), (f"{plain}-{n}.md" for n in itertools.count(2)))
+    paths = (f"{category}/{each}" for each in names)
+    return next(
+        path for path in paths
+        if path.lower() not in taken and not os.path.lexists(os.path.join(root, path))
+    )  # fmt: skip
+
+
+def plain_id(identity: str) -> str:
+    """An id as a part of a file's name: itself, or its hash if it has characters that do not belong there."""
+    if _PLAIN_ID.fullmatch(identity):
+        return identity
+    return sha256(identity.encode("utf-8", "replace"))
+
+
+def pinned_down(info: NoteInfo) -> dict[str, Any]:
+    """What a hand-made file says only by its place and its times, as keys: else a job would change it."""
+    said = {"id": info.id, "source": info.source, "created_at": info.created}
+    has_date = info.header.get("created_at") or info.header.get("created")
+    return {
+        key: value for key, value in said.items()
+        if value and not (has_date if key == "created_at" else info.header.get(key))
+    }  # fmt: skip
+
+
+def remove_note(session: HomeSession, change: Transaction, *removed: tuple[NoteInfo, File]) -> None:
+    """Remove the notes' files, and the ids of memories from the `links` of the others."""
+    for info, file in removed:
+        change.remove(info.project, info.path, file, scope=info.scope)
+    gone = {(info.project, info.path) for info, _ in removed}
+    ids = [info.id for info, _ in removed if info.project in MEMORY_PROJECTS]
+    linking = {other.row: other for id in ids for other in session.index.notes.holding_link(id)}
+    for other in linking.values():
+        if (other.project, other.path) not in gone:
+            with suppress(MemorandaError):  # a locked or unreadable note keeps its link; doctor names it as dangling
+                file, text = editable(session, other)
+                set_keys(session, change, other, links_without(other, *ids), file, text)
+
+
+def linked_keys(info: NoteInfo, other: NoteInfo) -> dict[str, Any]:
+    """The header keys of a memory once it links to `other`; the pair is not unwanted any more."""
+    from memoranda.note.frontmatter import REMOVE
+
+    keys: dict[str, Any] = {"links": [*info.links, other.id]}
+    unlinked = id_list(info.header.get("unlinked"))
+    if other.id in unlinked:
+        keys["unlinked"] = [each for each in unlinked if each != other.id] or REMOVE
+    return keys
+
+
+def links_without(info: NoteInfo, *ids: str) -> dict[str, Any]:
+    """The `links` key of a memory that no longer links to these."""
+    from memoranda.note.frontmatter import REMOVE
+
+    return {"links": [each for each in info.links if each not in ids] or REMOVE}
+
+
+def id_list(value: Any, single: bool = False) -> list[str]:
+    """The ids a header key lists; none for anything but a list, or with `single` one text."""
+    if single and isinstance(value, str):
+        return [value]
+    return [str(each) for each in value] if isinstance(value, list) else []
+
+
+def new_scope(session: HomeSession, data: bytes, old: bytes | None = None, *, identity: str | None = None) -> str:
+    """The scope a change from `old` to `data` is listed under.
+
+    Refused when the caller would not see the note any more, and when an agent gives it what is not an agent's to give:
+    an id (but `identity`, which is ours), a lock, the name of another channel as its source.
+    """
+    scope = scope_of(data)
+    if not session.sees(scope):
+        raise InvalidInput(
+            f'invalid scope "{scope}"', f"You could not see the note. Use global or agent:{session.agent}."
+        )
+    scope_before = scope_of(old) if old is not None else GLOBAL
+    scope = scope_before if scope_before != GLOBAL else scope
+    if session.agent is None:
+        return scope
+    from memoranda.note.frontmatter import split
+
+    front, front_before = (split(each.decode("utf-8", "replace"))[0] for each in (data, old or b""))
+    if front is None or front == front_before or not _GUARDED.search(front):
+        return scope
+    note, before = _header(data), _header(old or b"")
+    known = (before.id if before.own_id else None, identity)
+    if note.own_id and note.id not in known:
+        raise InvalidInput("The frontmatter key `id` is given by the memory, not by an agent. Leave it out.")
+    if note.locked and not before.locked:
+        raise InvalidInput("The frontmatter key `locked` is for the owner. Leave it out.")
+    if note.header.get("merged") not in (None, before.header.get("merged")):
+        raise InvalidInput("The frontmatter key `merged` is written by merging, not by an agent. Leave it out.")
+    source = (note.source or "").lower()
+    if source in RESERVED_SOURCES and source != (before.source or "").lower():
+        raise InvalidInput(f"The source `{source}` is not an agent's to claim. Name another source, or leave it out.")
+    return scope
+
+
+def _header(data: bytes) -> Note:
+    from memoranda.note.frontmatter import split
+    from memoranda.note.markdown import parse_note
+
+    text = data.decode("utf-8", "replace")
+    return parse_note(text[: split(text)[1]], project="memories", path="x", changed=EPOCH)
+
+
+def scope_of(data: bytes) -> str:
+    """The scope the frontmatter of these bytes names; `global` without one."""
+    if b"scope" not in data:
+        return GLOBAL
+    return _header(data).scope
+
+
+def is_agent(name: str) -> bool:
+    """Whether `name` can be an agent's (contract 001, 1)."""
+    return _AGENT.fullmatch(name.lower()) is not None

@@ -1,0 +1,423 @@
+"""Every error memoranda raises, on one page.
+
+MemorandaError            code           exit
+├── InvalidInput            invalid        1    an argument is of the wrong kind or value
+│   ├── TimeframeError      timeframe      1    a time frame nobody can read
+│   ├── TimeRefused         invalid_time   1   a reminder's text without one time ahead (contract 001, 8)
+│   │   ├── AmbiguousTime   ambiguous_time 1   several times, or one with a part missing
+│   │   ├── PastTime        past_time      1
+│   │   ├── NoTime          no_time        1
+│   │   ├── InvalidTime     invalid_time   1   a time that does not exist, or repeats too often
+│   │   └── VagueTime       vague_time     1
+│   ├── SecretRefused       invalid        1    a text that holds what looks like a secret (docs/gate.md)
+│   ├── LineOutOfRange      invalid        1    a line number the file does not have
+│   └── ReadOnlyProject     invalid        1    a note that is an entity of a graph file
+├── NotFound                not_found      1    no such note (or none the caller may see)
+├── Ambiguous               ambiguous      1    one name, several notes
+├── Exists                  exists         1    the destination is taken
+├── Unusable                unusable       1    a path that cannot be used, for reasons the caller may not know
+├── Conflict                conflict       1    the note changed since it was read
+├── CountMismatch           count          1    find_text occurs another number of times
+├── SectionError            section        1    a heading is missing or stands twice
+├── OutsideError            outside        1    a path that leaves its project
+├── Locked                  locked         1    the owner locked the note
+├── ProjectNotFound         project_not_found  1
+│   └── ProjectOutOfReach project_not_found 1 one of our own, which the caller's access leaves out
+├── ProjectRefused          project_refused    1    a folder that cannot be a project
+├── NotText                 not_text       1    a file that is not UTF-8
+├── StorageError            storage        1    the disk said no: full, read-only, permission
+│   ├── Busy            busy           1    somebody else has the lock; call again
+│   └── DatabaseRefused storage        1    the database of the notes said no
+│       └── DatabaseAway storage       1    it cannot be reached
+├── OutcomeUnknown          unknown_outcome 1   the connection was lost in the middle of a commit
+├── LimitExceeded           limit          1    a note too large, or more than an agent may write in a day
+├── CannotUndo              cannot_undo    1    a later change is in the way
+└── ConfigError             config         1    config.yaml cannot be read
+
+Each carries a sentence that names the thing and the remedy, and the values a face
+needs to say it in its own words. Codes: contract 000b, section 8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+
+class MemorandaError(Exception):
+    """Base of all: `code` is stable, `exit_code` is the command's, `str()` the sentence."""
+
+    code = "error"
+    exit_code = 1
+    hint = ""
+    """What a person may read under the sentence: near misses, the values there are."""
+
+    def __init__(self, message: str, hint: str = ""):
+        super().__init__(message)
+        if hint:
+            self.hint = hint
+
+
+def near(given: str, names: Iterable[str], most: int = 3) -> list[str]:
+    """Those of `names` that `given` may be a misspelling of, nearest first."""
+    from difflib import get_close_matches  # 4 ms, for errors only
+
+    known = {each.lower(): each for each in names}
+    return [known[each] for each in get_close_matches(given.lower(), list(known), most)]
+
+
+def choices(given: str, names: Iterable[str], what: str = "One of") -> str:
+    """The hint for a value that is none of `names`: the nearest, then all of them."""
+    names = list(names)
+    guess = near(given, names, 1)
+    return (f"Did you mean {guess[0]}? " if guess else "") + (f"{what}: {', '.join(names)}." if names else "")
+
+
+def internal_sentence(error: Exception) -> str:
+    """One sentence for an unexpected error, with the place in our code."""
+    trace, place = error.__traceback__, "?"
+    while trace is not None:
+        module = trace.tb_frame.f_globals.get("__name__", "?")
+        if str(module).startswith("memoranda"):
+            place = f"{module}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    what = f"{type(error).__name__}: {error}".rstrip(": ")
+    return f"something went wrong inside memoranda ({what}, at {place})"
+
+
+class InvalidInput(MemorandaError):
+    """An argument is of the wrong kind or value."""
+
+    code = "invalid"
+
+
+class TimeframeError(InvalidInput):
+    """A time frame nobody can read."""
+
+    code = "timeframe"
+
+    def __init__(self, text: object):
+        super().__init__(f'Time frame "{text}" is not understood. Use e.g. 2h, 7d, 3 weeks, yesterday or 2026-11-01.')
+
+
+class TimeRefused(InvalidInput):
+    """A reminder's text without one time ahead (contract 001, 8). `phrase` is the user's own text; `candidates` are
+    aware local times, empty but for ambiguous ones."""
+
+    code = "invalid_time"
+    sentence = 'not a valid time: "{}"'
+
+    def __init__(self, phrase: str, candidates: Sequence[datetime] = ()):
+        super().__init__(self.sentence.format(phrase))
+        self.phrase, self.candidates = phrase, tuple(candidates)
+
+
+class AmbiguousTime(TimeRefused):
+    """Several times, or (no candidates) a time of which a part is missing."""
+
+    code = "ambiguous_time"
+
+    def __init__(self, phrase: str, candidates: Sequence[datetime] = ()):
+        shown = " or ".join(f"{each:%Y-%m-%d %H:%M}" for each in candidates)
+        InvalidInput.__init__(self, f'ambiguous time "{phrase}"{": " + shown if shown else ""}; say which')
+        self.phrase, self.candidates = phrase, tuple(candidates)
+
+
+class UnusedWords(AmbiguousTime):
+    """A time with words beside it, the `unused` ones, that make it another one in a way nobody here knows."""
+
+    def __init__(self, phrase: str, unused: str):
+        InvalidInput.__init__(self, f'ambiguous time "{phrase}": "{unused}" was not used; say it in other words')
+        self.phrase, self.candidates = phrase, ()
+
+
+class PastTime(TimeRefused):
+    code = "past_time"
+    sentence = 'time is in the past: "{}"'
+
+
+class NoTime(TimeRefused):
+    """`phrase` is the whole text."""
+
+    code = "no_time"
+    sentence = 'no time found in "{}"'
+
+
+class InvalidTime(TimeRefused):
+    """A time that does not exist, or repeats too often."""
+
+
+class VagueTime(TimeRefused):
+    code = "vague_time"
+    sentence = 'time is too vague: "{}"'
+
+
+class SecretRefused(InvalidInput):
+    """What should be written holds what `rule` of the write gate says is a secret; `where` is never its text."""
+
+    def __init__(self, rule: str, why: str, where: str):
+        self.rule, self.where = rule, where
+        super().__init__(
+            f"This holds what looks like {why} (rule {rule}, {where}), so nothing was written. Leave it out, or say "
+            "where it is kept. Its owner can allow it: gate.secrets in config.yaml."
+        )
+
+
+class LineOutOfRange(InvalidInput):
+    """Line `line` was asked for in a file of `total` lines; 0 stands before the first."""
+
+    def __init__(self, line: int, total: int):
+        self.line, self.total = line, total
+        super().__init__(f"There is no line {line}. Give a line from 0 to {total}.")
+
+
+class NotFound(MemorandaError):
+    """No note has this `identifier`; `suggestions` are permalinks that come near."""
+
+    code = "not_found"
+
+    def __init__(self, identifier: str, project: str = "", suggestions: Sequence[str] = ()):
+        self.identifier, self.project, self.suggestions = identifier, project, list(suggestions)
+        guess = f" Did you mean: {', '.join(self.suggestions)}?" if self.suggestions else ""
+        where = f" in {project}" if project else ""
+        super().__init__(f'Note not found{where}: "{identifier}".{guess} Find it with search_notes or list_directory.')
+
+
+class FolderNotFound(NotFound):
+    """The project has no such folder; `folders` are some it has."""
+
+    def __init__(self, folder: str, project: str = "", folders: Sequence[str] = ()):
+        super().__init__(folder, project)
+        known = f" Its folders: {', '.join(folders)}." if folders else ""
+        where = f" in project {project}" if project else ""
+        self.args = (f'Folder not found{where}: "{folder}".{known} Find it with list_directory.',)
+
+
+class Ambiguous(MemorandaError):
+    """`identifier` names several notes; `candidates` are up to 10 of their permalinks."""
+
+    code = "ambiguous"
+
+    def __init__(self, identifier: str, candidates: Sequence[str]):
+        self.identifier, self.candidates, self.total = identifier, list(candidates)[:10], len(candidates)
+        super().__init__(
+            f'"{identifier}" names {self.total} notes: {", ".join(self.candidates)}. '
+            "Use one of these permalinks, or a path."
+        )
+
+
+class Exists(MemorandaError):
+    """Something is already at `path`; `permalink` is set when it is a note."""
+
+    code = "exists"
+
+    def __init__(self, path: str, permalink: str | None = None):
+        self.path, self.permalink = path, permalink
+        super().__init__(
+            f"Destination already exists: {path}. Choose another destination_path."
+            if permalink is None
+            else f"Note already exists: {permalink}. Change it with edit_note, or call write_note with overwrite=true."
+        )
+
+
+class Unusable(MemorandaError):
+    """A path that cannot be used, and it is not said why: what lies there may be another agent's."""
+
+    code = "unusable"
+
+    def __init__(self, path: str):
+        self.path = path
+        super().__init__(f"The path {path} cannot be used. Choose another one.")
+
+
+class Conflict(MemorandaError):
+    """The file's checksum is `now`, the caller read `given`."""
+
+    code = "conflict"
+
+    def __init__(self, permalink: str, now: str, given: str):
+        self.permalink, self.now, self.given = permalink, now, given
+        super().__init__(
+            f"{permalink} changed since you read it (checksum {now}, expected {given}). "
+            "Read it again with read_note and repeat the edit."
+        )
+
+
+class CountMismatch(MemorandaError):
+    """`found` occurrences where `expected` were announced; `lines` are their first lines, from 1."""
+
+    code = "count"
+
+    def __init__(self, found: int, expected: int, lines: Sequence[int] = (), permalink: str = "the note"):
+        self.found, self.expected, self.lines = found, expected, list(lines)
+        more = f"Set expected_replacements={found} or give more context."
+        tail = more if found else "Check the exact text with read_note."
+        super().__init__(f"Expected {expected} occurrences of find_text in {permalink}, found {found}. {tail}")
+
+
+class SectionError(MemorandaError):
+    """A heading that is missing (`lines` empty, `headings` lists those there) or stands at several `lines`."""
+
+    code = "section"
+
+    def __init__(
+        self, section: str, headings: Sequence[str] = (), lines: Sequence[int] = (), permalink: str = "the note"
+    ):
+        self.section, self.headings, self.lines = section, list(headings), list(lines)
+        where, have = ", ".join(map(str, self.lines)), ", ".join(self.headings) or "none"
+        super().__init__(
+            f'Section "{section}" occurs {len(self.lines)} times in {permalink} (lines {where}). '
+            "Make the headings unique, or use find_replace."
+            if self.lines
+            else f'No section "{section}" in {permalink}. Its sections: {have}.'
+        )
+
+
+class OutsideError(MemorandaError):
+    """A path leaves its project."""
+
+    code = "outside"
+
+    def __init__(self, path: str, project: str = ""):
+        self.path, self.project = path, project
+        super().__init__(f'Path must stay inside project {project}: "{path}". Use a relative path without "..".')
+
+
+class Locked(MemorandaError):
+    """The owner locked the note."""
+
+    code = "locked"
+
+    def __init__(self, permalink: str):
+        self.permalink = permalink
+        super().__init__(f'{permalink} is locked. Its owner can unlock it by removing "locked: true".')
+
+
+class ProjectNotFound(MemorandaError):
+    code = "project_not_found"
+
+    def __init__(self, name: str, names: Sequence[str] = ()):
+        self.name, self.names = name, list(names)
+        super().__init__(f'No project "{name}". Projects: {", ".join(names)}. Add one with create_memory_project.')
+
+
+class ProjectOutOfReach(ProjectNotFound):
+    """A built-in project outside of those the caller is limited to, `names`."""
+
+    def __init__(self, name: str, names: Sequence[str] = ()):
+        super().__init__(name, names)
+        self.args = (
+            f'This access is limited to the projects {", ".join(names)}; the project "{name}", which this needs, '
+            "is none of them. The owner can give a token for it.",
+        )
+
+
+class ProjectRefused(MemorandaError):
+    """`folder` cannot be a project; `reason` says why in a few words."""
+
+    code = "project_refused"
+
+    def __init__(self, folder: str, reason: str):
+        self.folder, self.reason = folder, reason
+        super().__init__(f"Cannot use {folder} as a project: {reason}. Choose another folder.")
+
+
+class ReadOnlyProject(InvalidInput):
+    """The notes of `project` are the entities of the graph file `file`, which the note tools do not write."""
+
+    def __init__(self, project: str, file: str):
+        self.project, self.file = project, file
+        super().__init__(
+            f'The notes of project "{project}" are the entities of the graph file {file}, so nothing was changed. '
+            f'Change them with the graph tools (project "{project}"), or edit the file.'
+        )
+
+
+class NotText(MemorandaError):
+    """A file is not UTF-8."""
+
+    code = "not_text"
+
+    def __init__(self, path: str):
+        self.path = path
+        super().__init__(f"{path} is not valid UTF-8 text and was not changed. Convert it to UTF-8 first.")
+
+
+class StorageError(MemorandaError):
+    """The disk refused: `path` (project-relative) and `reason` in plain words."""
+
+    code = "storage"
+    sentence = "Could not write {}: {}. Nothing was changed."
+
+    def __init__(self, path: str, reason: str):
+        self.path, self.reason = path, reason
+        super().__init__(self.sentence.format(path, reason))
+
+
+class CannotRead(StorageError):
+    """What lies at `path` cannot be read; `remedy` is a sentence about what helps."""
+
+    def __init__(self, path: str, reason: str, remedy: str = ""):
+        MemorandaError.__init__(self, f"Could not read {path}: {reason}. {remedy}".rstrip())
+        self.path, self.reason = path, reason
+
+
+class NotPutBack(StorageError):
+    """A change failed, and a part of it may stay, as `reason` says."""
+
+    sentence = "Could not write {}: {}."
+
+
+_AGAIN = "Try again; if it hangs, end it."
+
+
+class Busy(StorageError):
+    """Somebody else keeps the lock for longer than a call waits. `holder` says who: process, command, since when."""
+
+    code = "busy"
+
+    def __init__(self, holder: str):
+        MemorandaError.__init__(self, f"The memory is in use by {holder}. Nothing was changed. {_AGAIN}")
+        self.holder, self.path, self.reason = holder, "the memory", f"it is in use by {holder}. {_AGAIN}"
+
+
+class DatabaseRefused(StorageError):
+    """The database of the notes said no: `path` is the server without a password, `reason` in plain words."""
+
+    sentence = "The database of the notes ({}) refused: {}. Nothing was changed."
+
+
+class DatabaseAway(DatabaseRefused):
+    """The database of the notes cannot be reached."""
+
+    sentence = "The database of the notes ({}) cannot be reached: {}. Nothing was changed. Try again."
+
+
+class OutcomeUnknown(MemorandaError):
+    """The connection was lost while a change was committed, and the database cannot be asked whether it was."""
+
+    code = "unknown_outcome"
+
+    def __init__(self, server: str):
+        super().__init__(
+            f"The connection to the database of the notes ({server}) was lost while the change was committed. It may "
+            "have been made or not. Once the database answers, see `memory log` before you try again."
+        )
+
+
+class LimitExceeded(MemorandaError):
+    """More than `limits` of the configuration allow."""
+
+    code = "limit"
+
+
+class CannotUndo(MemorandaError):
+    """A later change is in the way."""
+
+    code = "cannot_undo"
+
+
+class ConfigError(MemorandaError):
+    """The configuration file cannot be read."""
+
+    code = "config"

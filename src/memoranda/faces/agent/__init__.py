@@ -1,0 +1,26 @@
+"""The face `agent`: the memory command as seven tools, and sessions that run a batch of calls (contract 001, 14)."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from memoranda.faces.arguments import Arguments
+from memoranda.faces.texts import text_file
+from memoranda.faces.tool import Toolset, declared
+
+if TYPE_CHECKING:
+    from memoranda.engine import Memory
+    from memoranda.faces.reply import Reply
+
+
+def toolset() -> Toolset:
+    """The toolset `agent`. What its tools take besides their schema: docs/format.md, Facts that change."""
+    tools = declared("agent-tools.json", lambda name: partial(_run, name), contract="agent")
+    return Toolset("agent", tools, instructions=text_file("agent-instructions.md").strip())
+
+
+def _run(name: str, memory: Memory, arguments: Arguments) -> Reply:
+    from memoranda.faces.agent.session import answer  # needs the engine, which the handshake does not
+
+    return answer(name, memory, arguments)

@@ -1,0 +1,285 @@
+"""The seven agent tools, and a session: a batch of tool calls by one caller, with a context, hooks and events; and what
+a call answers as clients of these tools and of the socket see it (contract 001, 13 and 14)."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from memoranda.clock import stamp
+from memoranda.engine import overview
+from memoranda.errors import Ambiguous, InvalidInput, NotFound
+from memoranda.faces import registry as registry_of
+from memoranda.faces.arguments import Arguments
+from memoranda.faces.reply import Reply, refused
+from memoranda.faces.tool import Hooks, Registry, Subscription
+from memoranda.note.model import CATEGORY_PROJECT, Draft
+from memoranda.query import day, memory_query
+
+if TYPE_CHECKING:
+    from memoranda.engine import Memory
+    from memoranda.index.rows import NoteInfo
+    from memoranda.query import Query
+
+_META_PREFIX = "memoranda/"
+_SOFT_CODES = ("invalid", "timeframe")
+_FIRST = 50  # hits looked at for a context before all of them are
+_PREVIEW = 120
+_MOST = 1_000_000_000
+_GIVEN = ("category", "scope", "tags", "source", "valid_from", "valid_until")
+
+
+@dataclass(slots=True)
+class Batch:
+    """What a client sent: calls `{"name", "params"}` (None = it names none) and the query of the context."""
+
+    calls: list[dict[str, Any]] | None = None
+    prompt: str | None = None
+
+
+class Session:
+    """Runs tool calls for the caller `memory` is bound to. `hooks` are objects with some of `before_tool_call`,
+    `after_tool_call` and `on_event`; those of the entry points `memoranda.hooks` come first. `tools` names the
+    toolsets. `registry`, if given, is used with the hooks it has, and both are ignored."""
+
+    def __init__(
+        self, memory: Memory, hooks: Iterable[Any] = (), tools: Sequence[str] = ("agent",),
+        registry: Registry | None = None,
+    ):  # fmt: skip
+        self.memory = memory
+        self.registry = registry or registry_of(tools, memory.settings, Hooks.configured(hooks, memory.clock))
+        self.context = ""
+        """The text of the last `inject_context`."""
+
+    def subscribe(self) -> Subscription:
+        """A queue of the events from now on; 64 wait at most, a full one drops its oldest."""
+        return self.registry.hooks.subscribe()
+
+    def inject_context(self, query: str, max_tokens: int | None = None) -> str:
+        """Set the context: the contents of what smart search finds for `query`, best first, a line break between
+        them, at most `agent.context_chars` characters (contract 001, 14). With `max_tokens` it is the best evidence
+        for the question `query` instead, as `Memory.context_for` gives it, of so many tokens at most. Empty when
+        nothing is found. Returns it.
+        """
+        memory, room = self.memory, self.memory.settings.context_chars
+        if max_tokens is not None:
+            self.context = memory.context_for(query, max_tokens=max_tokens)
+            return self.context
+        try:
+            found = memory.smart_search(query, _FIRST, use=False)
+            if found.total > len(found.best) and sum(each.note.size for each in found.best) < 4 * room:
+                found = memory.smart_search(query, 0, use=False)
+        except InvalidInput:  # nothing to look for
+            self.context = ""
+            return ""
+        notes, text = [each.note for each in found.best], ""
+        shown: list[NoteInfo] = []
+        marks = memory.validity_marks(notes)
+        for note in notes:
+            if len(text) >= room:
+                break
+            if not memory.is_held_back(note):
+                mark = f"[{marks[note.row]}] " if note.row in marks else ""
+                text += ("\n" if text else "") + mark + overview.content_of(memory, note)
+                shown.append(note)
+        memory.note_use(shown)
+        self.context = text[:room]
+        return self.context
+
+    def call(self, name: str, params: Any = None) -> Reply:
+        """Run one tool. Errors are replies, also for a tool there is not."""
+        return call_tool(self.registry, self.memory, name, {} if params is None else params)
+
+    def run(self, calls: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """Run calls `{"name", "params"}` in order; each comes back with its `result`. A hard error (no such memory or
+        tool, a call a hook blocked, a disk that refuses) ends the batch: its call is the last one, with `error` in
+        place of `result`. Raises InvalidInput, before anything is run, for what is no call."""
+        planned = _read_calls(calls)
+        done: list[dict[str, Any]] = []
+        with self.registry.hooks.session():
+            for each in planned:
+                reply = self.call(each["name"], each["params"])
+                is_over = ends_batch(reply)
+                done.append(each | ({"error": reply.text} if is_over else {"result": result_data(reply)}))
+                if is_over:
+                    break
+        return done
+
+    def run_batch(self, batch: Batch) -> dict[str, Any] | list[Any]:
+        """As `run_json`, for a batch already read."""
+        if batch.prompt is not None:
+            self.inject_context(batch.prompt)
+        done = self.run(batch.calls or [])
+        if batch.prompt is None:
+            return {"tool_calls": done} if done else []
+        return {"tool_calls": done, "context": self.context}
+
+    def run_json(self, data: bytes | str) -> dict[str, Any] | list[Any]:
+        """Run what a client sent: an array of calls, or `{"prompt"?, "tool_calls"?}` (also `calls`). Returns
+        `{"tool_calls", "context"?}`; an empty list when there is neither a call nor a prompt. Raises InvalidInput,
+        before anything is run, for what cannot be read."""
+        return self.run_batch(read_batch(data))
+
+
+def read_batch(data: bytes | str) -> Batch:
+    """The calls and the prompt in `data`; blank data holds none. Raises InvalidInput: `parse tool calls: …`."""
+    try:
+        value = parse_json(data) if data.strip() else {}
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"parse tool calls: {error}") from None
+    if isinstance(value, list):
+        value = {"tool_calls": value}
+    if not isinstance(value, dict):
+        raise InvalidInput("parse tool calls: neither an array nor an object")
+    prompt, calls = value.get("prompt"), value.get("tool_calls")
+    calls = value.get("calls") if calls is None else calls
+    if prompt is not None and not isinstance(prompt, str):
+        raise InvalidInput("parse tool calls: prompt must be a string")
+    if calls is not None and not isinstance(calls, list):
+        raise InvalidInput("parse tool calls: tool_calls must be an array")
+    return Batch(None if calls is None else _read_calls(calls), prompt or None)
+
+
+def _read_calls(calls: Iterable[Any]) -> list[dict[str, Any]]:
+    planned = []
+    for number, each in enumerate(calls, 1):
+        name, params = (each.get("name", ""), each.get("params")) if isinstance(each, Mapping) else (None, None)
+        if not isinstance(name, str) or not (params is None or isinstance(params, dict)):
+            raise InvalidInput(f'parse tool calls: call {number} is not of the form {{"name": TEXT, "params": OBJECT}}')
+        planned.append({"name": name, "params": params or {}})
+    return planned
+
+
+def parse_json(data: bytes | str) -> Any:
+    """What UTF-8 JSON says. Raises ValueError, also for NaN and numbers too large for a float, which could not be
+    written again; RecursionError."""
+    return _DECODER.decode(data.decode("utf-8-sig") if isinstance(data, bytes) else data)
+
+
+def _refuse(text: str) -> Any:
+    raise ValueError(f"{text} is no number of JSON")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    return value if math.isfinite(value) else _refuse(text)
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse, parse_float=_finite)
+
+
+def call_tool(registry: Registry, memory: Memory, name: str, arguments: Any) -> Reply:
+    """As `Registry.call`; a tool there is not gives an error reply, with hooks and events as any call."""
+    if name in registry.tools:
+        return registry.call(memory, name, arguments)
+    missing = refused(f"tool not found: {name}", "not_found")
+    return registry.hooks.call(memory.agent, name, arguments, lambda _: missing)
+
+
+def ends_batch(reply: Reply) -> bool:
+    """Whether the reply is a hard error: any but those about the arguments."""
+    return reply.is_error and (reply.data or {}).get("code", "invalid") not in _SOFT_CODES
+
+
+def result_data(reply: Reply) -> dict[str, Any]:
+    """`reply` as `{"content", "is_error", "metadata"?}`."""
+    meta = (reply.meta or {}).items()
+    metadata = {key.removeprefix(_META_PREFIX): value for key, value in meta if key.startswith(_META_PREFIX)}
+    return {"content": reply.text, "is_error": reply.is_error} | ({"metadata": metadata} if metadata else {})
+
+
+def tool_list(registry: Registry) -> list[dict[str, Any]]:
+    """The tools of `registry` as `{"name", "description", "schema"}`."""
+    listed = []
+    for tool in registry.tools.values():
+        shown = {"properties": tool.schema.get("properties", {}), "required": list(tool.schema.get("required", ()))}
+        listed.append({"name": tool.name, "description": tool.description, "schema": {"type": "object", **shown}})
+    return listed
+
+
+def answer(tool: str, memory: Memory, arguments: Arguments) -> Reply:
+    """The reply of `tool` to arguments of the right types. Raises InvalidInput for values that are wrong."""
+    try:
+        return _TOOLS[tool](memory, arguments)
+    except (NotFound, Ambiguous) as error:
+        return refused(overview.complaint(error), error.code)
+
+
+def _success(value: Any, **metadata: Any) -> Reply:
+    """The reply with `value` as JSON without blanks, keys sorted, non-ASCII as it is; a text stands for itself."""
+    if not isinstance(value, str):
+        value = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return Reply(value, meta={f"memoranda/{key}": each for key, each in metadata.items()} or None)
+
+
+def _write(memory: Memory, arguments: Arguments) -> Reply:
+    if not arguments["content"].strip():
+        raise InvalidInput("content is required")
+    given = {name: arguments[name] for name in _GIVEN if name in arguments}
+    old = [memory.memory_id(each).id for each in arguments.get("supersedes", [])]
+    note = memory.write(Draft(arguments["content"], project=CATEGORY_PROJECT, supersedes=old, **given))
+    expires = stamp(note.expires) if note.expires else ""
+    return _success({"id": note.id, "phase": note.phase, "scope": note.scope, "expires": expires}, id=note.id)
+
+
+def _read(memory: Memory, arguments: Arguments) -> Reply:
+    info = memory.memory_id(arguments["id"])
+    if "as_of" in arguments:
+        info = memory.version_at(info, memory.as_of(arguments["as_of"]))
+    return _success(overview.read_record(memory, info), provenance=info.provenance.row())
+
+
+def _delete(memory: Memory, arguments: Arguments) -> Reply:
+    info = memory.memory_id(arguments["id"])
+    memory.delete(info)
+    return _success(f"memory {info.id} deleted")
+
+
+def _list(memory: Memory, arguments: Arguments) -> Reply:
+    infos, _ = memory.list(_query(memory, arguments), limit=min(arguments["limit"], _MOST), order="created")
+    return _success(overview.records(memory, infos), count=len(infos))
+
+
+def _search(memory: Memory, arguments: Arguments) -> Reply:
+    zone, now = memory.settings.zone, memory.clock()
+    wanted = _query(memory, arguments).replace(
+        created_from=day(arguments.get("from"), "from", zone, now=now),
+        created_until=day(arguments.get("to"), "to", zone, 1, now),
+    )
+    infos, _ = memory.list(wanted.replace(contains=arguments["query"] or None), limit=0, order="created")
+    return _success(overview.records(memory, infos), count=len(infos))
+
+
+def _tag(memory: Memory, arguments: Arguments) -> Reply:
+    add, remove = arguments.get("add", []), arguments.get("remove", [])
+    note = memory.tag(memory.memory_id(arguments["id"]), add, remove)
+    return _success({"id": note.id, "tags": sorted(note.tags)})
+
+
+def _smart_search(memory: Memory, arguments: Arguments) -> Reply:
+    query = arguments["query"]
+    found = memory.smart_search(query, min(arguments["top"], _MOST), _query(memory, arguments))
+    results, marks = [], memory.validity_marks([each.note for each in found.best])
+    for each in found.best:
+        content, info = overview.content_of(memory, each.note), each.note
+        hit = {name: getattr(info, name) for name in ("id", "phase", "category", "scope", "source")}
+        hit |= {"content": content, "tags": list(info.tags), "score": each.score, "matched_tokens": each.matched}
+        hit["preview"] = content if len(content) <= _PREVIEW else content[:_PREVIEW] + "..."
+        hit |= {"validity": marks[info.row]} if info.row in marks else {}
+        hit |= {"suspicious": list(info.suspicious)} if info.suspicious else {}
+        results.append(hit)
+    counts = {"returned": len(results), "tokens": found.tokens, "total_scored": found.total}
+    return _success({"query": query, "results": results, **counts}, count=len(results))
+
+
+def _query(memory: Memory, arguments: Arguments) -> Query:
+    filters = {name: arguments.get(name) for name in ("phase", "category", "scope", "source")}
+    as_of = memory.as_of(arguments["as_of"]) if "as_of" in arguments else None
+    return memory_query(**filters, tags=arguments.get("tags", ())).replace(as_of=as_of)
+
+
+_RUNS = (_write, _read, _delete, _list, _search, _tag, _smart_search)
+_TOOLS: dict[str, Callable[[Memory, Arguments], Reply]] = {f"memory{run.__name__}": run for run in _RUNS}

@@ -1,0 +1,468 @@
+"""The face `bank`: the tools `activate`, `list` and `update` keep banks of Markdown files for kinds of conversation
+(contract 003, 2 and 4 to 8)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from collections import Counter, deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from string import Template
+from threading import RLock
+from typing import TYPE_CHECKING, Any
+
+from memoranda.clock import stamp
+from memoranda.errors import Exists, InvalidInput, MemorandaError, NotFound, NotText, OutsideError, StorageError
+from memoranda.faces.arguments import Arguments
+from memoranda.faces.bank import bank as banks
+from memoranda.faces.bank import placement
+from memoranda.faces.bank.bank import (
+    Bank,
+    BankFiles,
+    BankInfo,
+    Puts,
+    Repository,
+    find_repository,
+    is_bank_id,
+    title_case,
+    token_count,
+)
+from memoranda.faces.bank.placement import Placement
+from memoranda.faces.reply import Reply
+from memoranda.faces.texts import text_file
+from memoranda.faces.tool import Tool, Toolset
+from memoranda.store.files import NAME_REASONS
+from memoranda.text.gate import default_rules
+
+if TYPE_CHECKING:
+    from memoranda.engine import Memory
+    from memoranda.llm import Endpoint
+
+_log = logging.getLogger("memoranda.bank")
+DUMP = "cache_memory_dump.json"
+_FAILURES_KEPT, _FAILURES_SHOWN = 100, 10
+_HASH_LENGTH = 6
+_LLM_FAILED = "LLM processing failed, using fallback rule-based processing"
+_JOURNALED = {"trigger_type": "trigger", "conversation_id": "conversation", "update_count": "update"}
+_JOURNALED_LENGTH = 200
+_ID_RULE = (
+    "A bank's id is 1 to 100 letters and digits of any script, blanks, `.`, `_`, `-`; no blank or `.` first, no `..`."
+)
+_TARGET_RULE = (
+    "A file ends in .md; each part between `/` is 1 to 100 letters and digits of any script, blanks, `.`, `_`, `-`, "
+    "with no blank or `.` first and no `..`. Leave target_file out to have one chosen."
+)
+_NAME_NEEDED = "Give project_name, or the bank's id in bank_id; list shows the banks there are."
+_REPOSITORY_NEEDED = "Give in current_path a folder inside the repository, or the bank's id in bank_id."
+_FAILED = {
+    "activate": ("activation_failed", "Failed to activate memory bank"),
+    "list": ("list_failed", "Failed to list memory banks"),
+    "update": ("update_failed", "Failed to update memory bank"),
+}
+
+
+class BankError(MemorandaError):
+    """A refusal: `code` of contract 003, 7, the sentence, and what to know beside it. `bank` is the key of the
+    bank it happened in, None when there is none. What is raised without one is the caller's mistake: it is not
+    `kept` for `previous_errors`, also when the bank becomes known; the dump of debug mode has it."""
+
+    def __init__(self, code: str, error: str, details: str = "", bank: str | None = None):
+        super().__init__(error)
+        self.code, self.details, self.bank, self.kept = code, details or error, bank, bank is not None
+
+
+def _failed(tool: str, reason: str, details: str = "", code: str = "", bank: str | None = None) -> BankError:
+    default, sentence = _FAILED[tool]
+    return BankError(code or default, f"{sentence}: {reason}", details or reason, bank)
+
+
+@dataclass(slots=True)
+class ServerState:
+    """What one server knows of its banks beside the files. Its lock is held while a call runs. `active`: kind -> id of
+    the bank activated last; `last`: of any kind. `loaded`: (agent, bank key) -> files read. `failures`: (bank key, told
+    later, entry) of the last hundred. `methods`: how often each way placed a text in a bank."""
+
+    debug: bool = False
+    llm: Endpoint | None = None
+    active: dict[str, str] = field(default_factory=dict)
+    last: tuple[str, str] | None = None
+    loaded: dict[tuple[str | None, str], BankFiles] = field(default_factory=dict)
+    failures: deque[tuple[str, bool, dict[str, str]]] = field(default_factory=lambda: deque(maxlen=_FAILURES_KEPT))
+    methods: Counter[tuple[str, str]] = field(default_factory=Counter)
+    lock: RLock = field(default_factory=RLock)
+
+    def load(self, bank: Bank) -> tuple[BankFiles, bool]:
+        """The bank's files as they are now, and whether they were in memory just so."""
+        known = self.loaded.get((bank.agent, bank.key))
+        files = self.loaded[bank.agent, bank.key] = bank.load(known)
+        return files, files is known
+
+    def add_failure(self, bank: str, description: str, severity: str, moment: datetime, told: bool = True) -> None:
+        """Remember a failure; `severity` is error, warning or info. What is not `told` stands in the dump only."""
+        when = stamp(moment.replace(microsecond=0))
+        self.failures.append((bank, told, {"timestamp": when, "description": description, "severity": severity}))
+
+    def failures_of(self, bank: str | None, most: int = _FAILURES_SHOWN, every: bool = False) -> list[dict[str, str]]:
+        """The latest failures of a bank, newest last; with `every` those of its callers too."""
+        return [dict(entry) for key, told, entry in self.failures if key == bank and (told or every)][-most:]
+
+
+Run = Callable[[ServerState, "Memory", Arguments], dict[str, Any]]
+
+
+def toolset(
+    *, debug: bool = False, llm_url: str | None = None, llm_model: str | None = None, llm_key: str | None = None
+) -> Toolset:
+    """The toolset of one server; what it remembers between calls is its own. `debug` writes a dump beside each updated
+    bank. With `llm_url` and `llm_model` an OpenAI-compatible endpoint may choose the file of an update that names
+    none."""
+    state = ServerState(debug)
+    if llm_url and llm_model:
+        from memoranda.llm import Endpoint
+
+        state.llm = Endpoint(llm_url, llm_model, llm_key)
+    runs: dict[str, Run] = {"activate": _activate, "list": _list, "update": _update}
+    definitions = json.loads(text_file("bank-tools.json"))
+    return Toolset("bank", [_tool(state, each, runs[each["name"]]) for each in definitions])
+
+
+def _tool(state: ServerState, definition: dict[str, Any], run: Run) -> Tool:
+    """A tool with `run` behind it: data as JSON, refusals with their code. `run` itself checks values the schema lists
+    and arguments that stand in for each other."""
+    name, schema = definition["name"], definition["inputSchema"]
+    types = {key: {"type": each["type"]} for key, each in schema["properties"].items()}
+    if name == "activate":
+        types["conversation_type"] = {"type": "string"}
+    required = [key for key in schema.get("required", ()) if key not in ("bank_type", "bank_id")]
+
+    def answer(memory: Memory, arguments: Arguments) -> Reply:
+        refused: BankError | None = None
+        with state.lock:
+            try:
+                data = run(state, memory, arguments)
+            except InvalidInput:
+                raise
+            except MemorandaError as error:
+                refused = error if isinstance(error, BankError) else _failed(name, _reason_of(error))
+                data = {"status": "error", "error": str(refused), "code": refused.code, "details": refused.details}
+                data["previous_errors"] = state.failures_of(refused.bank)
+                if refused.bank is not None:
+                    severity = "warning" if refused.code == "content_processing_failed" else "error"
+                    told = default_rules().redacted(str(refused))
+                    state.add_failure(refused.bank, told, severity, memory.clock(), refused.kept)
+        return Reply(json.dumps(data, ensure_ascii=False, indent=2), data, is_error=refused is not None)
+
+    accepts = {"properties": types, "required": required}
+    title, hints = definition["title"], definition["annotations"]
+    return Tool(name, definition["description"], schema, answer, title, hints, contract="bank", accepts=accepts)
+
+
+def _reason_of(error: MemorandaError) -> str:
+    """Why it failed, without the sentence around it where there is a plain reason."""
+    return getattr(error, "reason", None) or str(error)
+
+
+def _is_bad_name(error: MemorandaError) -> bool:
+    """Whether a place cannot be used because of its name, or because its way leads elsewhere."""
+    return isinstance(error, OutsideError) or (isinstance(error, StorageError) and error.reason in NAME_REASONS)
+
+
+def _missing(name: str, tool: str) -> InvalidInput:
+    return InvalidInput(f"Input validation error: Parameter `{name}` is required for {tool}.")
+
+
+def _check_kind(tool: str, kind: str) -> None:
+    if kind not in banks.KINDS:
+        reason = f"Invalid bank type: {kind}. Must be one of: {', '.join(banks.KINDS)}."
+        raise _failed(tool, reason, code="invalid_bank_type")
+
+
+def _list(state: ServerState, memory: Memory, arguments: Arguments) -> dict[str, Any]:
+    from memoranda.engine.plain_files import Files  # the engine is needed by the first call, not by the handshake
+
+    if wanted := arguments.get("bank_type"):
+        _check_kind("list", wanted)
+    defaults = {"global": "Global conversation memory", "project": "Project {}", "code": "Code for {}"}
+    listed = {}
+    for kind in (wanted,) if wanted else banks.KINDS:
+        try:
+            found = Files(memory, banks.PROJECT).entries(banks.FOLDERS[kind])
+        except NotFound:
+            found = []
+        ids = [name for name, place in found if place.kind == "folder" and not place.link and is_bank_id(name)]
+        rows = []
+        for bank in [bank for id in sorted(ids) if (bank := Bank(memory, kind, id)).exists()]:
+            description = bank.info().description or defaults[kind].format(title_case(bank.id))
+            last_used = bank.last_change(bank.stamps().values())
+            rows.append({"id": bank.id, "last_used": last_used, "description": description})
+        listed[banks.FOLDERS[kind]] = sorted(rows, key=lambda row: row["last_used"], reverse=True)
+    return listed
+
+
+def _activate(state: ServerState, memory: Memory, arguments: Arguments) -> dict[str, Any]:
+    kind, id, repository = _chosen(memory, arguments)
+    bank = Bank(memory, kind, id)
+    try:
+        if not bank.exists():
+            name = arguments.get("project_name") or "" if kind == "project" else ""
+            name = " ".join("".join(sign if sign.isprintable() else " " for sign in name).split())
+            name = repository.name if repository is not None else name or title_case(id)
+            info = BankInfo(name, (arguments.get("project_description") or "").strip(), repository)
+            now = memory.clock()  # somebody else may make it just now
+            bank.files.put(lambda: {} if bank.exists() else bank.first_files(info, now), "create")
+        elif repository is not None and arguments.get("bank_id") in (None, *banks.AUTO):
+            try:
+                bank.claim(repository)
+            except MemorandaError as error:  # it can be read all the same
+                reason = f"The bank could not be marked as that of its repository: {_reason_of(error)}"
+                state.add_failure(bank.key, reason, "warning", memory.clock())
+        files, hit = state.load(bank)
+    except MemorandaError as error:
+        if _is_bad_name(error):
+            raise _failed("activate", f"Invalid bank id: {id}", _ID_RULE) from None
+        raise _failed("activate", _reason_of(error), bank=bank.key) from None
+    for path, why in files.unreadable.items():
+        raise _unloaded(path, why, bank)
+    state.active[kind] = id
+    state.last = kind, id
+    count = token_count(files.texts.values())
+    _log.debug("activated %s, about %d tokens, %s", bank.key, count, "in memory" if hit else "read from disk")
+    cache = {"cache_hit": hit, "approximate_tokens": count, "optimization_recommended": count > banks.MANY_TOKENS}
+    shown = {"type": kind, "id": id, "files": list(files.texts)}
+    return {
+        "status": "success",
+        "bank_info": shown | {"last_updated": bank.last_change(files.stamps.values()), "cache_info": cache},
+        "content": dict(files.texts),
+        "custom_instructions": _instructions(bank, repository),
+        "previous_errors": state.failures_of(bank.key),
+    }
+
+
+def _chosen(memory: Memory, arguments: Arguments) -> tuple[str, str, Repository | None]:
+    """(kind, id, the repository of a code bank) the arguments mean."""
+    by_alias = "bank_type" not in arguments
+    kind = arguments.get("conversation_type" if by_alias else "bank_type")
+    if kind is None:
+        raise _missing("bank_type", "activate")
+    _check_kind("activate", kind)
+    id, path = arguments.get("bank_id", "auto" if by_alias else None), arguments.get("current_path")
+    if id is None:
+        raise _missing("bank_id", "activate")
+    may_be_code = kind == "code" or (by_alias and kind == "project")
+    repository = find_repository(path) if path and may_be_code else None
+    kind = kind if repository is None else "code"
+    if id in banks.AUTO and kind == "global":
+        id = "default"
+    elif id in banks.AUTO and kind == "project":
+        name = (arguments.get("project_name") or "").strip()
+        if not name:
+            needed = "is required for project conversations." if by_alias else "is required to detect a project bank"
+            raise _failed("activate", f"Project name {needed}", _NAME_NEEDED, "bank_not_found")
+        id = banks.project_id(name)
+    elif id in banks.AUTO:
+        if repository is None:
+            told = path or "no current_path was given"
+            raise _failed("activate", f"No Git repository found at: {told}", _REPOSITORY_NEEDED, "bank_not_found")
+        plain = banks.repository_id(repository.name)
+        stem, suffix = plain, hashlib.sha256(repository.root.encode()).hexdigest()[:_HASH_LENGTH]
+        while not is_bank_id(hashed := f"{stem}-{suffix}"):
+            stem = stem[:-1]
+        owned = {id: Bank(memory, "code", id).belongs_to(repository) for id in (plain, hashed)}
+        unowned = plain if owned[plain] is None else hashed  # never the bank of another repository of that name
+        id = next((id for id, is_own in owned.items() if is_own), unowned)
+    if not is_bank_id(id):
+        raise _failed("activate", f"Invalid bank id: {id}", f"{_ID_RULE} Give another in bank_id.")
+    return kind, id, repository
+
+
+def _instructions(bank: Bank, repository: Repository | None) -> dict[str, Any]:
+    data = banks.bank_data("instructions")
+    prompts, git = data["prompts"], ""
+    if repository is not None and (repository.branch or repository.commit):
+        form = Template(prompts["branch" if repository.branch else "detached"])
+        git = f"\n{form.safe_substitute(branch=repository.branch, commit=repository.commit)}\n"
+    name = repository.name if repository is not None else bank.info().name
+    values = {"type": bank.kind, "id": bank.id, "name": name, "rules": data["rules"][bank.kind].strip(), "git": git}
+    shown = {"memory_bank_automation": "automation", f"{bank.kind}_default": bank.kind}
+    return {
+        "directives": [*data["directives"]["all"], *data["directives"].get(bank.kind, [])],
+        "prompts": [{"id": id, "text": Template(prompts[key]).substitute(values).strip()} for id, key in shown.items()],
+        "examples": {"trigger_patterns": data["trigger_patterns"], "verification": data["verification"]},
+    }
+
+
+def _update(state: ServerState, memory: Memory, arguments: Arguments) -> dict[str, Any]:
+    kind, id = arguments.get("bank_type"), arguments.get("bank_id")
+    if (kind is None) != (id is None):
+        raise _missing("bank_type" if kind is None else "bank_id", "update")
+    if kind is None:
+        kind, id = state.last or ("auto", None)
+    else:
+        _check_kind("update", kind)
+        id = state.active.get(kind) if id in banks.AUTO else id
+    if id is None:
+        details = "No such bank was activated on this connection. Call activate first, or name the bank."
+        raise _failed("update", f"Memory bank not found: {kind}/auto", details, "bank_not_found")
+    if not is_bank_id(id):
+        raise _failed("update", f"Invalid bank id: {id}", _ID_RULE)
+    bank = Bank(memory, kind, id)
+    try:
+        bank.has_record()
+        placed = _placement(state, memory, bank, arguments)
+        grown = _write(state, memory, bank, placed, arguments)
+    except BankError as error:
+        error.bank = bank.key
+        raise
+    except OutsideError:
+        raise _failed("update", f"Invalid bank id: {id}", _ID_RULE) from None
+    except StorageError as error:
+        sentence = f"Failed to synchronize with disk: {error.reason}"
+        raise BankError("disk_sync_failed", sentence, error.reason, bank.key) from None
+    except MemorandaError as error:
+        raise _failed("update", _reason_of(error), bank=bank.key) from None
+    data: dict[str, Any] = {"status": "success", "updated_file": placed.target, "operation": placed.operation}
+    if placed.category is not None:
+        data["bank_info"] = {"type": kind, "id": id}
+        data |= {"category": placed.category, "confidence": placed.confidence, "processing_method": placed.method}
+    count, conversation = arguments.get("update_count", "N/A"), arguments.get("conversation_id") or "unknown"
+    return data | {
+        "cache_updated": True,
+        "cache_optimized": False,
+        "verification": f"// Update #{count} for conversation {conversation}",
+        "next_actions": ["optimize"] if grown else [],
+        "previous_errors": state.failures_of(bank.key),
+    }
+
+
+def _placement(state: ServerState, memory: Memory, bank: Bank, arguments: Arguments) -> Placement:
+    """The update the arguments ask for; of a file nobody named, what the caller did say is never overruled. Raises
+    BankError before anything is written."""
+    target, content = arguments.get("target_file"), arguments["content"]
+    operation, position = arguments.get("operation") or "append", arguments.get("position") or ""
+    if operation not in placement.OPERATIONS:
+        details = f"Invalid operation: {operation}. Must be one of: {', '.join(placement.OPERATIONS)}."
+        raise BankError("invalid_operation", "Failed to update content: Invalid operation type", details)
+    if target is not None and not banks.is_target(target):
+        raise _failed("update", f"Invalid target file: {target}", _TARGET_RULE)
+    if not content.strip():
+        raise _failed("update", "content must not be blank")
+    if operation == "insert" and not placement.parse_position(position)[1]:
+        file = target or placement.place_by_rules(bank.kind, content).target
+        raise _failed("update", f"Failed to update file: {file}", "position is required for insert")
+    if target:
+        return Placement(target, content, operation, position)
+
+    texts = state.load(bank)[0].texts
+    placed = placement.place_by_rules(bank.kind, content)
+    if state.llm is not None and not state.llm.is_off:
+        from memoranda.llm import NoAnswer
+
+        try:
+            placed = placement.place_by_llm(state.llm, bank.kind, texts, content)
+        except NoAnswer as error:
+            _log.debug("%s: %s", bank.key, error)
+            state.add_failure(bank.key, _LLM_FAILED, "warning", memory.clock())
+    state.methods[bank.key, placed.method] += 1
+    if _log.isEnabledFor(logging.DEBUG):
+        _log.debug("%s: %s", bank.key, json.dumps(placement.explain(placed, texts, memory.clock()), ensure_ascii=False))
+    if arguments.get("operation"):
+        placed.operation, placed.position = operation, position
+    if placed.operation == "append" and not placed.content.lstrip().startswith("#"):
+        when = memory.clock().astimezone(memory.settings.zone)
+        placed.content = f"## {title_case(placed.category or '')} - {when:%Y-%m-%d %H:%M}\n\n{placed.content}"
+    return placed
+
+
+def _write(state: ServerState, memory: Memory, bank: Bank, placed: Placement, arguments: Arguments) -> bool:
+    """Carry it out as one change, with a new bank's other files. Returns whether the bank became large by it."""
+    from memoranda.engine.plain_files import NotADirectory
+
+    before = after = 0
+
+    def plan() -> Puts:
+        nonlocal before, after
+        files, _ = state.load(bank)
+        puts = _puts(memory, bank, placed, files)
+        texts = files.texts | {path: put[0] for path, put in puts.items() if path.endswith(".md")}
+        before, after = token_count(files.texts.values()), token_count(texts.values())
+        if state.debug:
+            texts = {path: texts[path] for path in banks.in_order(bank.kind, list(texts))}
+            metrics = {
+                "total_tokens": after,
+                "bank_tokens": {path: token_count([text]) for path, text in texts.items()},
+                "timestamp": stamp(memory.clock().replace(microsecond=0)),
+            }
+            ways = {each: state.methods[bank.key, each] for each in (placement.BY_LLM, placement.BY_RULES)}
+            failures = state.failures_of(bank.key, _FAILURES_KEPT, every=True)
+            data = {"cache": texts, "metrics": metrics, "processing_path": ways, "error_history": failures}
+            puts[DUMP] = (json.dumps(data, ensure_ascii=False, indent=2) + "\n", bank.read(DUMP))
+        return puts
+
+    told = {key: arguments.get(name) for name, key in _JOURNALED.items()}
+    details = {key: str(value)[:_JOURNALED_LENGTH] for key, value in told.items() if value not in (None, "")}
+    try:
+        bank.files.put(plan, placed.operation, details)
+    except MemorandaError as error:
+        if not (isinstance(error, Exists | NotADirectory) or _is_bad_name(error)):
+            raise
+        if placed.category is None:
+            raise _failed("update", f"Invalid target file: {placed.target}", _TARGET_RULE) from None
+        sentence = f"Failed to process content for {placed.target}"
+        raise BankError("content_processing_failed", sentence, _reason_of(error), bank.key) from None
+    state.load(bank)
+    _log.debug("%s: %s %s, about %d tokens", bank.key, placed.operation, placed.target, after)
+    return before <= banks.MANY_TOKENS < after
+
+
+def _puts(memory: Memory, bank: Bank, placed: Placement, files: BankFiles) -> Puts:
+    if placed.target in files.unreadable:
+        raise _unloaded(placed.target, files.unreadable[placed.target], bank)
+    fresh = {} if bank.exists() else bank.first_files(bank.info(), memory.clock())
+    old, text = bank.read(placed.target), ""
+    if old is not None:
+        try:
+            text = old.data.decode()
+        except UnicodeDecodeError:
+            raise _unloaded(placed.target, str(NotText(placed.target)), bank) from None
+    elif placed.target in fresh:
+        text = fresh[placed.target][0]
+    elif placed.operation == "insert":
+        stem = placed.target.rpartition("/")[2].removesuffix(".md")
+        text = banks.template_texts(bank.kind, bank.info()).get(placed.target) or f"# {title_case(stem)}\n"
+    puts: Puts = {placed.target: (placed.apply(text), old)}
+    return puts | {path: put for path, put in fresh.items() if path != placed.target}
+
+
+def _unloaded(path: str, why: str, bank: Bank) -> BankError:
+    return BankError("cache_load_failed", f"Failed to load bank into cache: {path}", why, bank.key)
+
+
+def parse_response(response: Any) -> dict[str, Any]:
+    """The reply of a bank tool as a dict (contract 003, 10), for clients in Python.
+
+    `response` is a list of content items (with `.text`, or dicts with `"text"`), a result with `.content`, the
+    pair (content, structured), a JSON text, or the dict itself. Raises InvalidInput for anything else.
+    """
+    if isinstance(response, tuple) and len(response) == 2:
+        content, structured = response
+        return structured if isinstance(structured, dict) else parse_response(content)
+    if isinstance(response, dict):
+        content = response.get("content")
+        return parse_response(content) if isinstance(content, list) else response
+    if isinstance(response, list):
+        texts = [each.get("text") if isinstance(each, dict) else getattr(each, "text", None) for each in response]
+        return parse_response(next((text for text in texts if isinstance(text, str)), None))
+    if not isinstance(response, str):
+        if hasattr(response, "content"):
+            return parse_response(response.content)
+        raise InvalidInput("This is no reply of a memory bank.")
+    try:
+        data = json.loads(response)
+    except (ValueError, RecursionError):
+        raise InvalidInput(f"This reply of a memory bank is no JSON: {response[:200]}") from None
+    if not isinstance(data, dict):
+        raise InvalidInput("This reply of a memory bank is no object.")
+    return data

@@ -1,0 +1,319 @@
+"""A memory bank: its id, its templates, its folder in the project `banks`, its record and its files; and the Git
+repository it may belong to, read from the files below `.git` (contract 003, 1 to 3 and 8)."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+import tomllib
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from memoranda.clock import EPOCH, parse_stamp, stamp
+from memoranda.errors import MemorandaError, NotFound
+from memoranda.faces.texts import text_file
+from memoranda.store.layout import SKIPPED_FOLDERS
+from memoranda.store.path_guard import NAME_BYTES
+from memoranda.text.tokens import runs
+
+if TYPE_CHECKING:
+    from memoranda.engine import Memory
+    from memoranda.store.base import File, Stamp
+
+KINDS = ("global", "project", "code")
+FOLDERS = {"global": "global", "project": "projects", "code": "code"}
+AUTO = ("", "auto")
+"""Ids that ask for detection."""
+PROJECT, RECORD = "banks", ".bank.json"
+MANY_TOKENS = 6000
+_ID_LENGTH, _PATH_PARTS, _PATH_LENGTH = 100, 10, 200
+_MOST_BYTES = 1 << 16
+_HASH = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
+_SECTION = re.compile(r"\s*\[\s*([\w.-]+)(?:\s+\"((?:[^\"\\]|\\.)*)\")?\s*\]")
+_URL = re.compile(r"\s*url\s*=\s*\"?([^\"#;\r\n]*)", re.IGNORECASE)
+_CREDENTIALS = re.compile(r"(?<=://)[^/@]*@")
+Puts = dict[str, "tuple[str, File | None]"]
+"""Files to write: path -> (new text, what was read there)."""
+
+
+def is_bank_id(text: str) -> bool:
+    """Whether `text` can be a bank's id, or one part of a file's path."""
+    has_length = 0 < len(text) <= _ID_LENGTH and len(text.encode()) <= NAME_BYTES
+    return (
+        has_length and text[0] not in ". " and ".." not in text and text not in SKIPPED_FOLDERS
+        and all(map(_is_allowed, text))
+    )  # fmt: skip
+
+
+def _is_allowed(sign: str) -> bool:
+    return sign in " ._-" or unicodedata.category(sign)[0] in "LMN"
+
+
+def is_target(path: str) -> bool:
+    """Whether `path` can be a file of a bank."""
+    parts = path.split("/")
+    fits = len(path) <= _PATH_LENGTH and len(parts) <= _PATH_PARTS
+    return fits and path.endswith(".md") and all(map(is_bank_id, parts))
+
+
+def project_id(name: str) -> str:
+    """The id a project's name stands for; it need not be a valid one."""
+    return "_".join(name.lower().split())
+
+
+def repository_id(name: str) -> str:
+    """A valid id for a repository's folder; what an id cannot have becomes `_`."""
+    text = "".join(sign if _is_allowed(sign) else "_" for sign in project_id(name)).replace("..", "__")
+    if text[:1] in ("", "."):
+        text = f"_{text[1:]}"
+    while len(text) > _ID_LENGTH or len(text.encode()) > NAME_BYTES:
+        text = text[:-1]
+    return text if is_bank_id(text) else f"_{text}"
+
+
+def title_case(name: str) -> str:
+    """An id or a file's stem as a title: `my_proj` -> `My Proj`."""
+    words = name.replace("_", " ").replace("-", " ").split()
+    return " ".join(word[:1].upper() + word[1:] for word in words)
+
+
+@cache
+def bank_data(name: str) -> dict[str, Any]:
+    """The data file `bank-NAME.toml`."""
+    return tomllib.loads(text_file(f"bank-{name}.toml"))
+
+
+def template_files(kind: str) -> list[str]:
+    """The template files of a kind of bank, in their order."""
+    return [each["file"] for each in bank_data("templates")[kind]]
+
+
+def in_order(kind: str, paths: Sequence[str]) -> list[str]:
+    """Files of a bank as they are shown: those of the template first, then the others, sorted."""
+    first = [path for path in template_files(kind) if path in paths]
+    return first + sorted(path for path in paths if path not in first)
+
+
+def template_texts(kind: str, info: BankInfo) -> dict[str, str]:
+    """The files of a new bank with their texts: `# <title>`, then each section with its sentence. The bank's own file
+    is the one without a title; a project's description is the first sentence there."""
+    texts = {}
+    for template in bank_data("templates")[kind]:
+        sections = [list(each) for each in template["sections"]]
+        if kind == "project" and info.description and not template["title"]:
+            sections[0][1] = info.description
+        body = "".join(f"\n## {section}\n{sentence}\n" for section, sentence in sections) or "\n"
+        texts[template["file"]] = f"# {template['title'] or info.name}\n{body}"
+    return texts
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A repository: its folder's `name` as written and `root`, those of the main repository for a linked worktree;
+    `origin` without credentials. `branch`, else `commit` for a detached HEAD, else neither is known."""
+
+    name: str
+    root: str
+    origin: str | None = None
+    branch: str | None = None
+    commit: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BankInfo:
+    """What a bank is called and about, and whose it is."""
+
+    name: str
+    description: str = ""
+    repository: Repository | None = None
+
+
+@dataclass(slots=True)
+class BankFiles:
+    """A bank's files in the order they are shown: texts, stamps, and those that cannot be read (path -> why)."""
+
+    texts: dict[str, str] = field(default_factory=dict)
+    stamps: dict[str, Stamp] = field(default_factory=dict)
+    unreadable: dict[str, str] = field(default_factory=dict)
+
+
+class Bank:
+    """The bank `kind`/`id` (a valid id) as one caller sees it."""
+
+    def __init__(self, memory: Memory, kind: str, id: str):
+        from memoranda.engine.plain_files import Files  # the engine is needed by the first call, not by the handshake
+
+        self.kind, self.id = kind, id
+        self.key = f"{kind}:{id}"
+        self.agent = memory.agent
+        self.files = Files(memory, PROJECT, f"{FOLDERS[kind]}/{id}")
+
+    def stamps(self) -> dict[str, Stamp]:
+        """The bank's Markdown files, in the order of paths, with their stamps. Raises as `Files.notes`."""
+        return {path: stamp for path, stamp in self.files.notes().items() if path.lower().endswith(".md")}
+
+    def exists(self) -> bool:
+        """Whether there is a record or a file. Raises OutsideError when the folder is a link, StorageError."""
+        return self.has_record() or bool(self.stamps())
+
+    def has_record(self) -> bool:
+        """Whether `.bank.json` is there. Raises OutsideError when the folder is a link."""
+        return self.files.itself(RECORD).kind != "missing"
+
+    def record(self) -> dict[str, Any]:
+        """What `.bank.json` says; {} when there is none or nobody can read it."""
+        try:
+            rows = json.loads(self.files.read(RECORD).data)
+        except (MemorandaError, ValueError, RecursionError):
+            return {}
+        return rows if isinstance(rows, dict) else {}
+
+    def read(self, path: str) -> File | None:
+        """A file as it is now, None when there is none. Raises OutsideError, StorageError."""
+        try:
+            return self.files.read(path)
+        except NotFound:
+            return None
+
+    def load(self, known: BankFiles | None) -> BankFiles:
+        """All files as they are now; `known` itself when it still holds. Raises as `Files.notes`."""
+        stamps, loaded = self.stamps(), BankFiles()
+        if known is not None and known.stamps == stamps and not known.unreadable:
+            return known
+        for path in in_order(self.kind, list(stamps)):
+            try:
+                file = self.files.read(path)
+                stamps[path] = file.stamp
+                loaded.texts[path] = file.data.decode()
+            except NotFound:
+                continue  # it was removed since the listing
+            except UnicodeDecodeError:
+                loaded.unreadable[path] = "it is not UTF-8 text"
+            except MemorandaError as error:
+                loaded.unreadable[path] = getattr(error, "reason", "it cannot be read")
+            loaded.stamps[path] = stamps[path]
+        return loaded
+
+    def info(self) -> BankInfo:
+        """Name and description as recorded, else from the id."""
+        name, description = (self.record().get(key) for key in ("name", "description"))
+        name = name if isinstance(name, str) and name else title_case(self.id)
+        return BankInfo(name, description if isinstance(description, str) else "")
+
+    def first_files(self, info: BankInfo, moment: datetime) -> Puts:
+        """All files of the new bank, its record last."""
+        files: Puts = {path: (text, None) for path, text in template_texts(self.kind, info).items()}
+        made = stamp(moment.replace(microsecond=0))
+        row = {"name": info.name, "description": info.description, "created_at": made}
+        return files | {RECORD: (_record_text(row, info.repository), None)}
+
+    def belongs_to(self, repository: Repository) -> bool | None:
+        """Whether the record names this repository by path or origin; None when it names none."""
+        repo = self.record().get("repo")
+        if not isinstance(repo, dict):
+            return None
+        same_origin = repository.origin is not None and repo.get("origin") == repository.origin
+        return same_origin or repo.get("path") == repository.root
+
+    def claim(self, repository: Repository) -> None:
+        """Record whose bank this is, where nobody did; a record that cannot be read stays as it is."""
+        if self.belongs_to(repository) is not None:
+            return
+
+        def plan() -> Puts:
+            old, row = self.read(RECORD), self.record()
+            if row.get("repo") is not None or (old is not None and not row):
+                return {}
+            row = row or {"name": repository.name, "description": "", "created_at": None}
+            return {RECORD: (_record_text(row, repository), old)}
+
+        self.files.put(plan, "edit")
+
+    def last_change(self, stamps: Iterable[Stamp]) -> str:
+        """When the newest of the files with these stamps was changed, UTC in whole seconds; for a bank without
+        files, when it was made."""
+        if times := [each.mtime_ns for each in stamps]:
+            return stamp(EPOCH + timedelta(seconds=max(times) // 1_000_000_000))
+        try:
+            return stamp(parse_stamp(str(self.record().get("created_at"))).replace(microsecond=0))
+        except ValueError:
+            return stamp(EPOCH)
+
+
+def _record_text(row: dict[str, Any], repository: Repository | None) -> str:
+    repo = None if repository is None else {"path": repository.root, "origin": repository.origin}
+    return json.dumps({**row, "repo": repo}, ensure_ascii=False, indent=2) + "\n"
+
+
+def token_count(texts: Iterable[str]) -> int:
+    """About how many tokens some texts have: four characters each, a CJK character by itself."""
+    length = wide = 0
+    for text in texts:
+        length += len(text)
+        wide += 0 if text.isascii() else sum(len(run) for run in runs().findall(text))
+    return (length - wide) // 4 + wide
+
+
+def find_repository(path: str) -> Repository | None:
+    """The repository `path` (existing, links followed) lies in; None when it lies in none."""
+    try:
+        start = Path(os.path.realpath(os.path.expanduser(path)))
+        exists = os.path.lexists(start)
+    except ValueError:
+        return None
+    roots = (str(each) for each in (start, *start.parents) if exists and os.path.exists(each / ".git"))
+    root = next(roots, None)
+    if root is None:
+        return None
+    name, common = os.path.basename(root), os.path.join(root, ".git")
+    if not os.path.isdir(common) and (named := _text(common).partition("\n")[0].removeprefix("gitdir:").strip()):
+        common = os.path.normpath(os.path.join(root, named))
+    git_folder = common
+    if shared := _text(os.path.join(git_folder, "commondir")).strip():  # a linked worktree
+        common = os.path.realpath(os.path.join(git_folder, shared))
+        root = os.path.dirname(common) if os.path.basename(common) == ".git" else common
+        name = os.path.basename(root).removesuffix(".git")
+    branch, commit = None, None
+    head = _text(os.path.join(git_folder, "HEAD")).partition("\n")[0]
+    head = "".join(sign for sign in head if sign.isprintable()).strip()
+    if head.startswith("ref:"):
+        branch = head.removeprefix("ref:").strip().removeprefix("refs/heads/")
+        branch = branch if branch != ".invalid" else None  # the branch is kept elsewhere
+    elif _HASH.fullmatch(head):
+        commit = head[:7]
+    origin, inside = None, False
+    for line in _text(os.path.join(common, "config")).splitlines():
+        if section := _SECTION.match(line):
+            inside = section[1].lower() == "remote" and section[2] == "origin"
+            line = line[section.end() :]
+        if inside and (url := _URL.match(line)) and url[1].strip():
+            origin = _CREDENTIALS.sub("", _one_line(url[1].strip()))
+            break
+    return Repository(_one_line(name) or "root", _one_line(root), origin, branch or None, commit)
+
+
+def _text(path: str) -> str:
+    """The first 64 KiB of a regular file; "" for anything else. Does not wait for a FIFO."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (OSError, ValueError):
+        return ""
+    try:
+        is_file = stat.S_ISREG(os.fstat(fd).st_mode)
+        return os.read(fd, _MOST_BYTES).decode("utf-8", "replace") if is_file else ""
+    except OSError:
+        return ""
+    finally:
+        os.close(fd)
+
+
+def _one_line(text: str) -> str:
+    """`text` without line breaks; bytes that are not UTF-8 become `?`."""
+    return " ".join(text.encode("utf-8", "replace").decode().split("\n"))

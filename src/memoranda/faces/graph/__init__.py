@@ -1,0 +1,82 @@
+"""The face `graph`: nine tools over entities and relations, and the graph as a resource (contract 002)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from memoranda.errors import MemorandaError
+from memoranda.faces.arguments import Arguments
+from memoranda.faces.reply import Reply
+from memoranda.faces.texts import text_file
+from memoranda.faces.tool import Resource, Tool, Toolset
+from memoranda.note.model import GRAPH_PROJECT
+
+if TYPE_CHECKING:
+    from memoranda.engine import Memory
+    from memoranda.engine.graph import Graph
+
+# The engine is imported by the first call, not by the handshake.
+
+PREFIX = "memory_"
+DESCRIPTION = "Current state of the knowledge graph memory"
+THOUGHTBOX, SERVER_MEMORY = "thoughtbox://memory/graph", "memory://knowledge-graph"
+
+
+def toolset(
+    like: str | None = None, reply_chars: int = 80_000, open_graph: Callable[[Memory, str], Graph] | None = None
+) -> Toolset:
+    """The tools and resources; `like` a preset (`thoughtbox`, `server-memory`): contract 002, 1, 7 and 8. `reply_chars`
+    bounds the text of a reply, 0 does not. `open_graph` (memory, project) -> where the graph is kept; by default in
+    notes."""
+
+    def graph_of(memory: Memory, project: str = GRAPH_PROJECT) -> Graph:
+        from memoranda.engine import graphs
+
+        return (open_graph or graphs.open_graph)(memory, project)
+
+    def read(memory: Memory) -> str:
+        from memoranda.faces.graph.entity_tools import whole_graph
+
+        return whole_graph(graph_of(memory))
+
+    def run(name: str, reads: bool, memory: Memory, arguments: Arguments) -> Reply:
+        from memoranda.faces.graph.entity_tools import TOOLS, Form
+
+        form = Form(None if like is None else 2, reply_chars)
+        try:
+            graph = graph_of(memory, arguments.get("project", GRAPH_PROJECT))
+            if not reads:
+                return TOOLS[name](graph, arguments, form)
+            return graph.at_once(lambda: TOOLS[name](graph, arguments, form))  # never half of another's call
+        except MemorandaError as error:
+            return _refuse(error)
+
+    data, tools = json.loads(text_file("graph-tools.json")), []
+    for each in data["tools"]:
+        name, (reads, destroys, repeats) = each["name"], each["hints"]
+        properties = each["properties"] | (data["paging"] if each.get("paged") else {})
+        if like != "server-memory":
+            properties |= {"project": data["project"]}
+        schema: dict[str, Any] = {"type": "object", "properties": properties}
+        if "required" in each:
+            schema["required"] = each["required"]
+        hints = {"readOnlyHint": reads, "destructiveHint": destroys, "idempotentHint": repeats, "openWorldHint": False}
+        shown = name if like == "server-memory" else PREFIX + name, each["description"], schema
+        title, output = name.replace("_", " ").title(), data["outputs"][each["output"]]
+        tools.append(Tool(*shown, partial(run, name, reads), title, hints, output, contract="graph", refuse=_refuse))
+    shown_at = [(THOUGHTBOX, "Knowledge Graph"), (SERVER_MEMORY, "knowledge-graph")]
+    resources = [
+        Resource(
+            uri, name, "Knowledge Graph", DESCRIPTION, "application/json", read, lambda each: graph_of(each).version()
+        )
+        for uri, name in (shown_at[1:] if like == "server-memory" else shown_at)
+    ]
+    return Toolset("graph", tools, "" if like else text_file("recalled.md"), resources=resources)
+
+
+def _refuse(error: MemorandaError) -> Reply:
+    """Errors are text alone (contract 002, 3)."""
+    return Reply(str(error), is_error=True)

@@ -1,0 +1,58 @@
+"""The face `kv`: seven tools that keep short texts under a key in a namespace (contract 004)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from memoranda.errors import InvalidInput
+from memoranda.faces.arguments import Arguments
+from memoranda.faces.reply import Reply
+from memoranda.faces.texts import text_file
+from memoranda.faces.tool import Toolset, declared
+
+if TYPE_CHECKING:
+    from memoranda.engine import Memory
+    from memoranda.engine.entries import Entries
+    from memoranda.engine.json_entries import JsonEntryFolder
+
+# The engine is imported by the first call, not by the handshake.
+
+
+class JsonFolder:
+    """The callers' entries, kept in the JSON files of an agent-memory folder. Close it when the last call is done."""
+
+    def __init__(self, folder: str):
+        self._folder = folder
+        self._place: JsonEntryFolder | None = None
+
+    def __call__(self, memory: Memory) -> Entries:
+        from memoranda.engine.json_entries import JsonEntryFolder  # needs the engine, which the handshake does not
+
+        self._place = self._place or JsonEntryFolder(self._folder)
+        return self._place.entries(memory)
+
+    def close(self) -> None:
+        """Add the recalls counted to the files."""
+        if self._place is not None:
+            self._place.fold()
+
+
+def toolset(kept_in: Callable[[Memory], Entries] | None = None) -> Toolset:
+    """The toolset `kv`; `kept_in` gives the place where a caller's entries are, else they are notes."""
+    tools = declared("kv-tools.json", lambda name: partial(_run, name, kept_in), contract="kv", refuse=_refuse)
+    return Toolset("kv", tools, instructions=text_file("kv-instructions.md").strip())
+
+
+def _run(name: str, kept_in: Callable[[Memory], Entries] | None, memory: Memory, arguments: Arguments) -> Reply:
+    from memoranda.engine.entries import NoteEntries
+    from memoranda.faces.kv.entry_tools import answer
+
+    return answer(name, kept_in(memory) if kept_in else NoteEntries(memory), arguments)
+
+
+def _refuse(error: InvalidInput) -> Reply:
+    from memoranda.faces.kv.entry_tools import LIMIT
+
+    return Reply(str(error)[:LIMIT], is_error=True)

@@ -1,0 +1,250 @@
+"""The seven key-value tools and their replies: one text, in markdown or JSON, never longer than LIMIT characters
+(contract 004, 1 to 6)."""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from memoranda.engine.entries import Entries, EntryError
+from memoranda.errors import MemorandaError, ProjectOutOfReach
+from memoranda.faces.arguments import Arguments, has_surrogate
+from memoranda.faces.reply import Reply
+from memoranda.note.entry import DEFAULT_NAMESPACE, milliseconds, seconds
+from memoranda.text.unicode import flat
+
+LIMIT = 25_000
+"""Characters of a reply at most."""
+NAME_CHARACTERS = 1000
+VALUE_BYTES = 10 * 1024 * 1024
+LONGEST_TTL = 100_000_000_000
+"""Seconds; later expiry times would have years of five digits."""
+_SHOWN, _SHOWN_TIGHT = 500, 100
+"""Characters of a text that is shown by its beginning, and in a reply where even that would be too long."""
+_MARK = "... [TRUNCATED at {} chars]"
+_MARK_ROOM = 30
+_MOST_RESULTS = 400  # more results than any reply has room for
+
+Fields = Mapping[str, Any]
+
+
+class KvRefused(MemorandaError):
+    """An argument no entry can have."""
+
+    code = "invalid"
+
+
+def answer(tool: str, entries: Entries, arguments: Arguments) -> Reply:
+    """The reply of `tool` to arguments of the right types."""
+    form = arguments["format"]
+    try:
+        return Reply(_TOOLS[tool](entries, arguments, form))
+    except (KvRefused, EntryError, ProjectOutOfReach) as error:
+        message = str(error)
+    except MemorandaError as error:
+        message = f"Internal error in {tool}: {error}"
+    text = json.dumps({"status": "error", "error": message, "isError": True}, indent=2)
+    return Reply(text if form == "json" else f"## ❌ Error\n**{message}**", is_error=True)
+
+
+def _remember(entries: Entries, arguments: Arguments, form: str) -> str:
+    key, namespace = _key(arguments), _namespace(arguments)
+    ttl = _natural(arguments, "ttl_seconds") if arguments["value"] else 0
+    entry = entries.put(*checked(namespace, key, arguments["value"], ttl))
+    fields: dict[str, Any] = {
+        "message": f"Stored '{key}' in namespace '{namespace}'",
+        "key": key,
+        "namespace": namespace,
+    }
+    fields |= {"expires_in": f"{ttl}s" if ttl else "never", "expires_at": entry.expires and milliseconds(entry.expires)}
+    return _success(fields, form)
+
+
+def checked(namespace: str, key: str, value: str, ttl: int) -> tuple[str, str, str, int]:
+    """What `Entries.put` takes. Raises Refused for what cannot be kept."""
+    _key({"key": key}), _name("Namespace", namespace)
+    if not value:
+        raise KvRefused("Value must not be empty")
+    size = len(_unicode("Value", value).encode())
+    if size > VALUE_BYTES:
+        raise KvRefused(f"Value is too long ({size} bytes, at most {VALUE_BYTES})")
+    if ttl > LONGEST_TTL:
+        raise KvRefused(f"ttl_seconds is too large (at most {LONGEST_TTL})")
+    return namespace, key, value, ttl
+
+
+def _recall(entries: Entries, arguments: Arguments, form: str) -> str:
+    key, namespace, offset = _key(arguments), _namespace(arguments), _natural(arguments, "offset")
+    entry = entries.get(namespace, key)
+    if offset and offset >= len(entry.value):
+        raise KvRefused(f"offset {offset} is past the end of the value ({len(entry.value)} characters)")
+    entry = entries.count(entry)
+    fields: dict[str, Any] = {"key": key, "namespace": namespace, "value": entry.value}
+    fields |= {"created_at": seconds(entry.created), "accessed_at": seconds(entry.accessed)}
+    fields |= {"expires_at": entry.expires and milliseconds(entry.expires), "access_count": entry.access_count}
+    size = len(entry.value)
+    rest = size - offset
+
+    def text(shown: int) -> str:
+        """The reply with so many characters of the value from `offset` on, and how to go on."""
+        if shown == size:
+            return _worded(fields, form)
+        end, is_cut = offset + shown, shown < rest
+        mark = _MARK.format(LIMIT) if is_cut and form != "json" else ""
+        paging = {"truncated": is_cut, "value_length": size, "offset": offset}
+        part = {**fields, "value": entry.value[offset:end] + mark, **paging, "next_offset": end if is_cut else None}
+        return _worded(part, form)
+
+    if rest <= LIMIT and len(whole := text(rest)) <= LIMIT:
+        return whole
+    return _longest(min(rest - 1, LIMIT), text)
+
+
+def _forget(entries: Entries, arguments: Arguments, form: str) -> str:
+    key, namespace = _key(arguments), _namespace(arguments)
+    entries.remove(namespace, key)
+    message = f"Deleted '{key}' from namespace '{namespace}'"
+    return _success({"message": message, "key": key, "namespace": namespace}, form)
+
+
+def _search(entries: Entries, arguments: Arguments, form: str) -> str:
+    query = arguments["query"]
+    if not query.strip():
+        raise KvRefused("Query must not be empty")
+    _unicode("Query", query)
+    limit, offset = _natural(arguments, "limit"), _natural(arguments, "offset")
+    namespace = _namespace(arguments) if "namespace" in arguments else None
+    found, total = entries.search(query, namespace, min(limit, _MOST_RESULTS), offset)
+    results = []
+    for entry in found:
+        shown = {"namespace": entry.namespace, "key": entry.key, "value": _cut(entry.value, _SHOWN)}
+        results.append({**shown, "created_at": seconds(entry.created), "access_count": entry.access_count})
+    fields = {"query": _cut(query, _SHOWN), "total_matches": total, "returned": len(results)}
+    damaged = _damaged(entries) if namespace is None else {}
+    return _list_reply({**fields, **damaged}, "results", results, offset, form)
+
+
+def _list_namespaces(entries: Entries, arguments: Arguments, form: str) -> str:
+    offset = _natural(arguments, "offset")
+    tallies = entries.namespaces()
+    items = []
+    for each in tallies[offset:]:
+        counts = {"active_entries": each.active, "expired_entries": each.expired}
+        items.append({"namespace": each.namespace, "total_entries": sum(counts.values()), **counts})
+    return _list_reply({"namespace_count": len(tallies), **_damaged(entries)}, "namespaces", items, offset, form)
+
+
+def _damaged(entries: Entries) -> Fields:
+    """A field that names the namespaces left out because they cannot be read; none when all of them can."""
+    return {"unreadable": ", ".join(entries.unreadable)} if entries.unreadable else {}
+
+
+def _clear_namespace(entries: Entries, arguments: Arguments, form: str) -> str:
+    if not arguments["namespace"].strip():
+        raise KvRefused("Namespace must not be empty")
+    namespace = _namespace(arguments)
+    count = entries.clear(namespace)
+    message = f"Cleared {count} entries from namespace '{namespace}'"
+    return _success({"message": message, "namespace": namespace, "deleted_count": count}, form)
+
+
+def _stats(entries: Entries, arguments: Arguments, form: str) -> str:
+    totals = entries.stats()
+    power = min((totals.size.bit_length() - 1) // 10, 4) if totals.size else 0
+    fields = {
+        "total_entries": totals.entries,
+        "total_size_bytes": totals.size,
+        "total_size_human": f"{totals.size / 1024**power:.1f} {('B', 'KB', 'MB', 'GB', 'TB')[power]}",
+        "namespace_count": totals.namespaces,
+        "oldest_entry": seconds(totals.oldest) if totals.oldest else "N/A",
+        "newest_entry": seconds(totals.newest) if totals.newest else "N/A",
+        "storage_path": totals.place,
+        "free_tier_limit": 1000,
+        "pro_tier_limit": "unlimited",
+        **_damaged(entries),
+    }
+    return _success(fields, form)
+
+
+_RUNS = (_remember, _recall, _forget, _search, _list_namespaces, _clear_namespace, _stats)
+_TOOLS: dict[str, Callable[[Entries, Arguments, str], str]] = {f"memory{run.__name__}": run for run in _RUNS}
+
+
+def _key(arguments: Arguments) -> str:
+    if not arguments["key"].strip():
+        raise KvRefused("Key must not be empty")
+    return _name("Key", arguments["key"])
+
+
+def _namespace(arguments: Arguments) -> str:
+    return _name("Namespace", arguments["namespace"] or DEFAULT_NAMESPACE)
+
+
+def _name(what: str, text: str) -> str:
+    if len(_unicode(what, text)) > NAME_CHARACTERS:
+        raise KvRefused(f"{what} is too long ({len(text)} characters, at most {NAME_CHARACTERS})")
+    return text
+
+
+def _unicode(what: str, text: str) -> str:
+    if has_surrogate(text):
+        raise KvRefused(f"{what} is not valid Unicode text")
+    return text
+
+
+def _natural(arguments: Arguments, name: str) -> int:
+    """A number of the arguments that must not be negative; 0 when there is none."""
+    value = arguments.get(name, 0)
+    if value < 0:
+        raise KvRefused(f"{name} must not be negative")
+    return value
+
+
+def _success(fields: Fields, form: str) -> str:
+    text = _worded(fields, form)
+    return text if len(text) <= LIMIT else _worded({name: _cut(value, _SHOWN) for name, value in fields.items()}, form)
+
+
+def _worded(fields: Fields, form: str) -> str:
+    if form == "json":
+        return json.dumps({**fields, "status": "ok"}, indent=2)
+    lines = ["## ✅ Success"]
+    for name, value in fields.items():
+        if not isinstance(value, list):
+            lines.append(f"**{name}:** {_shown(name, value)}")
+            continue
+        lines.append(f"**{name}:** {len(value)} items")
+        for item in value:
+            lines += [*(f"  - **{key}:** {_shown(key, inner)}" for key, inner in item.items()), ""]
+    return "\n".join(lines)
+
+
+def _shown(name: str, value: Any) -> str:
+    return str(value) if name == "value" else flat(str(value))
+
+
+def _cut(value: Any, most: int) -> Any:
+    if not isinstance(value, str) or len(value) <= most:
+        return value
+    return value[: most - _MARK_ROOM] + _MARK.format(most)
+
+
+def _list_reply(fields: Fields, name: str, items: Sequence[Fields], offset: int, form: str) -> str:
+    """The reply with a list: as many whole items as fit, and how to go on. `returned`, if a field, counts them."""
+
+    def text(size: int) -> str:
+        counted = {"returned": size} if "returned" in fields else {}
+        more = {"truncated": True, "next_offset": offset + size} if size < len(items) else {}
+        return _worded({**fields, **counted, name: list(items[:size]), **more}, form)
+
+    if items and len(text(1)) > LIMIT:  # an item too long by itself would never be passed
+        items = [{key: _cut(value, _SHOWN_TIGHT) for key, value in items[0].items()}, *items[1:]]
+    whole = text(len(items))
+    return whole if len(whole) <= LIMIT else _longest(len(items) - 1, text)
+
+
+def _longest(most: int, text: Callable[[int], str]) -> str:
+    """`text(size)` for the greatest size up to `most` that is within the limit; it grows with the size."""
+    return text(max(bisect_right(range(most + 1), LIMIT, key=lambda size: len(text(size))) - 1, 0))

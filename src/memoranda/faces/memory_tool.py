@@ -1,0 +1,299 @@
+"""The `memory` tool: Anthropic's six commands over the project `memories` (contract 000a).
+
+One implementation serves MCP, socket, command line and the SDK adapters: (arguments, caller) -> reply.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cache
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+from memoranda import errors
+from memoranda.errors import CountMismatch, Exists, InvalidInput, LineOutOfRange, MemorandaError, NotFound
+from memoranda.faces.arguments import Arguments, check
+from memoranda.faces.reply import Reply, plain_error_reply
+from memoranda.faces.texts import text_file
+from memoranda.faces.tool import Prompt, Tool, Toolset
+from memoranda.note.edit import InsertLine, StrReplace
+from memoranda.store.files import NAME_REASONS
+from memoranda.store.path_guard import NAME_BYTES, climbs
+from memoranda.text.unicode import flat
+
+if TYPE_CHECKING:
+    from memoranda.engine import Memory
+    from memoranda.engine.plain_files import Files
+
+PROJECT = "memories"
+MAX_LINES = 999_999
+SNIPPET = 2
+_ROOT = "/memories"
+_FOLDER_SIZE = "4K"
+COMMANDS = ("view", "create", "str_replace", "insert", "delete", "rename")
+_ERRORS: dict[type[MemorandaError], str] = {
+    errors.OutsideError: "Path {path} would escape /memories directory",
+    errors.NotText: "{path} is not UTF-8 text and was not changed. Convert it to UTF-8 first.",
+    NotFound: "The path {path} does not exist. Please provide a valid path.",
+    errors.StorageError: "{path} could not be {what}: {error.reason}. Nothing was changed.",
+    InvalidInput: "{path} was not changed: {error}",
+    errors.Unusable: "The path {path} cannot be used. Choose another one.",
+    errors.Conflict: "{path} was not changed: another program keeps writing it. Try again.",
+    MemorandaError: "{error}",
+}
+_RANGE = {"required": ("range",), "properties": {"range": {"type": "array", "items": {"type": "integer"}}}}
+
+
+def toolset(
+    *, create_existing: str = "overwrite", instructions: Sequence[str] = (), view_max_characters: int = 0,
+    with_notes: bool = True,
+) -> Toolset:  # fmt: skip
+    """The toolset `memory`: one tool, one prompt, and what the model is told (contract 000a, 2, 8, 11)."""
+    data = _definition()
+    phrase = "an existing file is overwritten" if create_existing == "overwrite" else "an existing file is refused"
+    commands = MemoryCommands(create_existing=create_existing, view_max_characters=view_max_characters)
+    about, hints = data["description"].replace("{create}", phrase), data["annotations"]
+    tool = Tool("memory", about, data["inputSchema"], commands.run, annotations=hints, contract=None)
+    owner = "## From the owner\n" + "\n".join(instructions) if instructions else ""
+    names = ["protocol", "instructions", *(["finding"] if with_notes else [])]
+    told = "\n".join(text_file(f"memory-{name}.md") for name in names)
+    guide = text_file("memory-guide.md") + (f"\n{owner}\n" if owner else "")
+    prompt = Prompt("memory_guide", "How to use the memory directory well, with examples.", lambda memory, given: guide)
+    return Toolset("memory", (tool,), told, closing=owner, prompts=(prompt,))
+
+
+@cache
+def _definition() -> dict[str, Any]:
+    """The tool; `commands` has the parameters of each, in the order in which errors name them."""
+    return dict(json.loads(text_file("memory-tool.json")))
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class MemoryCommands:
+    """The six commands. `folder` makes `/memories` a folder of the project, e.g. one per end user."""
+
+    create_existing: str = "overwrite"
+    view_max_characters: int = 0
+    folder: str = ""
+
+    def run(self, memory: Memory, arguments: Any) -> Reply:
+        """Carry out one command. Bad input is answered, never raised."""
+        from memoranda.engine.plain_files import Files  # the engine is needed by the first call, not by the handshake
+
+        try:
+            command = arguments.get("command") if isinstance(arguments, dict) else None
+            if not isinstance(command, str) or command not in COMMANDS:
+                raise InvalidInput(f"Parameter `command` must be one of {', '.join(COMMANDS)}.")
+            if command == "rename" and arguments.get("old_path") is None:
+                arguments = arguments | {"old_path": arguments.get("path")}
+            args = check(arguments, _definition()["commands"][command], "memory", command)
+            files = Files(memory, PROJECT, self.folder)
+            if command == "view":
+                with files.reading():
+                    return Reply(self._view(files, args["path"], arguments.get("view_range")))
+            if command == "create":
+                return Reply(self._create(files, args))
+            with memory.exclusive():  # from the first check to the end of the write
+                return Reply(_COMMANDS[command](files, args))
+        except MemorandaError as error:
+            return plain_error_reply(error)
+
+    def clear(self, memory: Memory) -> Reply:
+        """Move everything to the history, as one change."""
+        from memoranda.engine.plain_files import Files
+
+        try:
+            with _worded(_ROOT):
+                Files(memory, PROJECT, self.folder).clear()
+        except MemorandaError as error:
+            return plain_error_reply(error)
+        return Reply("All memory cleared")
+
+    def _view(self, files: Files, path: str, span: Any) -> str:
+        inside = _inside(path)
+        with _worded(path, "read"):
+            place = files.at(inside)
+            if place.kind == "folder":
+                head = f"Here're the files and directories up to 2 levels deep in {path}"
+                rows = [f"{head}, excluding hidden items and node_modules:", f"{_FOLDER_SIZE}\t{path}"]
+                with suppress(NotFound):  # it was deleted meanwhile
+                    _list_level(files, inside, path.rstrip("/"), 2, rows)
+                return "\n".join(rows)
+            if place.kind != "file":
+                raise NotFound(path)
+            data = files.read(inside).data
+        try:
+            text = data.decode()
+        except UnicodeDecodeError:
+            raise InvalidInput(f"{path} is not UTF-8 text, so it cannot be shown. It stays as it is.") from None
+        files.count_access(place)
+        lines = text.split("\n")
+        total = len(lines)
+        if total > MAX_LINES:
+            raise InvalidInput(f"File {path} exceeds maximum line limit of 999,999 lines.")
+        header = f"Here's the content of {path} with line numbers:\n"
+        wanted = None
+        with suppress(InvalidInput, ValueError, RecursionError):  # anything but exactly two integers is ignored
+            span = json.loads(span) if isinstance(span, str) else span
+            first, last = check({"range": span}, _RANGE, "memory")["range"]
+            wanted = max(first, 1), total if last == -1 else min(last, total)
+        if wanted is not None:
+            first, last = wanted
+            return header + _numbered(lines[first - 1 : max(last, 0)], first)
+        shown, more, most = total, "", self.view_max_characters
+        if most and len(text) > most:  # as many whole lines as are allowed, at least one
+            shown = max(sum(used <= most for used in accumulate(len(line) + 1 for line in lines)), 1)
+        if shown < total:
+            more = f"\n[lines 1-{shown} of {total}; see more with view_range [{shown + 1}, {total}]]"
+        return header + _numbered(lines[:shown], 1) + more
+
+    def _create(self, files: Files, args: Arguments) -> str:
+        path, inside = args["path"], _inside(args["path"])
+        if path.endswith("/") and inside:
+            with _worded(path, "read"), files.reading():
+                is_missing = files.at(inside).kind == "missing"
+            if is_missing:
+                raise InvalidInput(f"The path {path} is not a file.")
+        missing = f"Invalid path: a part of {path} does not exist or is not a directory."
+        with _worded(path, own={Exists: f"File {path} already exists", NotFound: missing}):
+            files.write(inside, args["file_text"], overwrite=self.create_existing == "overwrite")
+        return f"File created successfully at: {path}"
+
+
+def _str_replace(files: Files, args: Arguments) -> str:
+    path, old = args["path"], args["old_str"]
+    inside = _existing_file(files, path)
+    if not old:
+        raise InvalidInput("No replacement was performed: `old_str` is empty. Give the exact text to replace.")
+    try:
+        with _worded(path):
+            edited = files.edit(inside, StrReplace(old, args.get("new_str", "")))
+    except CountMismatch as error:
+        text = f"No replacement was performed, old_str `{old}` did not appear verbatim in {path}."
+        if error.found:
+            where = f"Multiple occurrences of old_str `{old}` in lines: {', '.join(map(str, error.lines))}"
+            text = f"No replacement was performed. {where}. Please ensure it is unique"
+        raise InvalidInput(text) from None
+    lines = edited.text.split("\n")
+    first = max(edited.line - SNIPPET, 1)
+    header = "The memory file has been edited. Here is the snippet showing the change (with line numbers):\n"
+    return header + _numbered(lines[first - 1 : edited.line + SNIPPET], first)
+
+
+def _insert(files: Files, args: Arguments) -> str:
+    path, line = args["path"], args["insert_line"]
+    inside = _existing_file(files, path)
+    try:
+        with _worded(path):
+            files.edit(inside, InsertLine(line, args["insert_text"]))
+    except LineOutOfRange as error:
+        should = f"It should be within the range of lines of the file: [0, {error.total}]"
+        raise InvalidInput(f"Invalid `insert_line` parameter: {line}. {should}") from None
+    return f"The file {path} has been edited."
+
+
+def _delete(files: Files, args: Arguments) -> str:
+    path, inside = args["path"], _inside(args["path"])
+    if not inside:
+        raise InvalidInput("Cannot delete the /memories directory itself")
+    with _worded(path, own={NotFound: f"The path {path} does not exist"}):
+        files.delete(inside)
+    return f"Successfully deleted {path}"
+
+
+def _rename(files: Files, args: Arguments) -> str:
+    old, new = args["old_path"], args["new_path"]
+    source = _inside(old)
+    if not source:
+        raise InvalidInput("Cannot rename the /memories directory itself")
+    target = _inside(new)
+    for inside, path in ((source, old), (target, new)):
+        with _worded(path):
+            files.itself(inside)
+    own = {Exists: f"The destination {new} already exists", NotFound: f"The path {old} does not exist"}
+    with _worded(new, own=own):
+        files.rename(source, target)
+    return f"Successfully renamed {old} to {new}"
+
+
+_COMMANDS = {run.__name__[1:]: run for run in (_str_replace, _insert, _delete, _rename)}
+
+
+def _inside(path: str) -> str:
+    """The path below /memories, checked on the text as given (contract 000a, 3)."""
+    if any(bad in path for bad in "\0\n\r"):
+        raise InvalidInput("Invalid path: line breaks and NUL are not allowed in a path")
+    rooted = path if path.startswith("/") else f"/{path}"
+    # A backslash after the root is read as `/` only to refuse what it would climb to.
+    if rooted != _ROOT and not rooted.startswith((f"{_ROOT}/", f"{_ROOT}\\")):
+        raise InvalidInput(f"Path must start with /memories, got: {path}")
+    rest = rooted[len(_ROOT) :]
+    if climbs(rest):
+        raise InvalidInput(f"Path {path} would escape /memories directory")
+    if rest.startswith("\\"):
+        raise InvalidInput(f"Path must start with /memories, got: {path}")
+    if "\\" in rest:
+        raise InvalidInput(f"Invalid path: {path} contains a backslash. Use / between folders.")
+    parts = [part for part in rest.split("/") if part not in ("", ".")]
+    for part in parts:
+        if len(part.encode()) > NAME_BYTES:
+            shown = f"{part[:60]}{'…' * (len(part) > 60)}"
+            raise InvalidInput(f"Invalid path: the name {shown} has more than {NAME_BYTES} bytes.")
+    return "/".join(parts)
+
+
+def _existing_file(files: Files, path: str) -> str:
+    inside = _inside(path)
+    with _worded(path, "read"):
+        kind = files.at(inside).kind
+        if kind not in ("file", "folder"):
+            raise NotFound(path)
+    if kind == "folder":
+        raise InvalidInput(f"The path {path} is not a file.")
+    return inside
+
+
+@contextmanager
+def _worded(path: str, what: str = "changed", own: dict[type[MemorandaError], str] | None = None) -> Iterator[None]:
+    """Raises engine errors again in this tool's words, which `own` may replace for some of them. CountMismatch and
+    LineOutOfRange pass, for their callers have the words."""
+    try:
+        yield
+    except (CountMismatch, LineOutOfRange):
+        raise
+    except MemorandaError as error:
+        from memoranda.engine.plain_files import NotADirectory  # with the engine, as in `run`
+
+        if isinstance(error, NotADirectory):
+            raise InvalidInput(f"Invalid path: a part of {path} is not a directory.") from None
+        if isinstance(error, errors.StorageError) and error.reason in NAME_REASONS:
+            raise InvalidInput(f"Invalid path: {error.reason}: {path[:60]}{'…' * (len(path) > 60)}") from None
+        if text := next((text for kind, text in (own or {}).items() if isinstance(error, kind)), None):
+            raise InvalidInput(text) from None
+        text = next(text for kind, text in _ERRORS.items() if isinstance(error, kind))
+        raise InvalidInput(text.format(path=path, what=what, error=error)) from None
+
+
+def _numbered(lines: Sequence[str], first: int) -> str:
+    return "\n".join(f"{number:6d}\t{line}" for number, line in enumerate(lines, first))
+
+
+def _list_level(files: Files, inside: str, shown: str, levels: int, rows: list[str]) -> None:
+    for name, place in files.entries(inside):
+        if place.kind == "folder":
+            rows.append(f"{_FOLDER_SIZE}\t{shown}/{flat(name)}/")
+            if levels > 1 and not place.link:
+                _list_level(files, f"{inside}/{name}" if inside else name, f"{shown}/{flat(name)}", levels - 1, rows)
+        else:
+            rows.append(f"{size(place.size)}\t{shown}/{flat(name)}")
+
+
+def size(count: int) -> str:
+    """Bytes in base 1024 as both SDKs show them: `0B`, `1K`, `1.5K`, `1024.0K`, `1M`; at most `G`."""
+    unit = min((count.bit_length() - 1) // 10, 3) if count else 0
+    value = count / 1024**unit
+    text = str(int(value)) if value.is_integer() else f"{value:.1f}"
+    return f"{text}{'BKMG'[unit]}"

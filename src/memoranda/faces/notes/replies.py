@@ -1,0 +1,348 @@
+"""Wording and bounds of the note tools' replies: pages of lists, notes as data and as lines (contract 000b, 7); the two
+prompts and the resource template (contract 000b, 9)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import accumulate
+from string import Template as TextTemplate
+from typing import TYPE_CHECKING, Any
+
+from memoranda.clock import parse_stamp, stamp
+from memoranda.errors import CannotRead, InvalidInput, MemorandaError, OutsideError, ProjectNotFound
+from memoranda.faces.arguments import Arguments
+from memoranda.faces.reply import Reply, error_reply
+from memoranda.faces.texts import text_file
+from memoranda.faces.tool import Prompt, Run, Template
+from memoranda.index.rows import Hits, NoteInfo
+from memoranda.note.frontmatter import split
+from memoranda.note.model import Note
+from memoranda.query import parse
+from memoranda.text.unicode import flat
+
+if TYPE_CHECKING:
+    from memoranda.engine import Memory
+
+TEXT_LIMIT = 20_000
+ROOM = 17_000
+"""Characters the entries of one reply may take; the rest is for its head, its foot and warnings."""
+TITLE = 120
+DATA_TITLE = 1000
+"""Characters of a title in a line, and in data."""
+_WARNINGS, _WARNING = 5, 300
+_ERROR = 2500
+_SHORTER, _KEYS = (2000, 500, 200, 80), 50
+_PROMPT_LIMIT = 8000
+_PROMPT_NOTES, _PROMPT_OBSERVATIONS = 8, 3
+_FRAME = "7d"
+_COMPLETIONS = 100  # values a completion has at most
+_LAST_ROW = 2**62  # an offset the index still counts to
+
+
+def whole(args: Arguments, name: str, least: int, most: int | None = None) -> int:
+    """The whole number `args[name]`, lowered to `most`. Raises InvalidInput below `least`."""
+    value = args[name]
+    if value < least:
+        raise InvalidInput(f"Parameter `{name}` must be {least} or more; got {value}.")
+    return value if most is None else min(value, most)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Which part of a list is asked for: `number` from 1, `size` entries."""
+
+    number: int
+    size: int
+
+    @classmethod
+    def of(cls, args: Arguments, most: int) -> Page:
+        """The page `args` asks for, its size lowered to `most`. Raises InvalidInput below 1."""
+        return cls(whole(args, "page", 1), whole(args, "page_size", 1, most))
+
+    @property
+    def offset(self) -> int:
+        """How many entries come before this page."""
+        return min((self.number - 1) * self.size, _LAST_ROW)
+
+    def fit(
+        self, entries: list[dict[str, Any]], rows: list[str], as_json: bool, asked: int | None = None
+    ) -> tuple[Page, list[dict[str, Any]], list[str]]:
+        """This page with `entries` and their `rows`, or a shorter one when they exceed ROOM. `asked` is how many
+        entries the page should have, when not all of them are given."""
+        count = max(fitting(lengths(entries, rows, as_json)), 1)
+        page = self if count >= (asked or len(rows)) else self.shorter(count)
+        return page, entries[: page.size], rows[: page.size]
+
+    def shorter(self, count: int) -> Page:
+        """A page of at most `count` entries with the same first one. Its size divides the offset, so that the following
+        pages miss nothing."""
+        size = next(n for n in range(count, 0, -1) if self.offset % n == 0)
+        return Page(self.offset // size + 1, size)
+
+    def data(self, total: int, shown: int, *, is_lower_bound: bool = False) -> dict[str, Any]:
+        """The keys every list carries; `shown` entries of `total` are on this page."""
+        more = is_lower_bound or self.offset + shown < total
+        return {"total": total, "page": self.number, "page_size": self.size, "more": more}
+
+    def foot(self, total: int, shown: int, *, is_lower_bound: bool = False) -> str:
+        """The line that says what is shown and how to get the next page; "" when everything is."""
+        if not shown:
+            return f"Nothing on page {self.number}. Last page: {-(-total // self.size)}." if total else ""
+        last = self.offset + shown
+        more = f" Next: page={self.number + 1}, page_size={self.size}." if is_lower_bound or last < total else ""
+        or_more = " or more" if is_lower_bound else ""
+        return "" if shown == total else f"Shown: {self.offset + 1}-{last} of {total}{or_more}.{more}"
+
+
+def lengths(entries: Sequence[dict[str, Any]], rows: Sequence[str], as_json: bool) -> list[int]:
+    """What each entry takes in the reply's text: its line, or its JSON when that is the text."""
+    return [len(compact(each)) + 1 for each in entries] if as_json else [len(row) + 1 for row in rows]
+
+
+def fitting(lengths: Sequence[int], room: int = ROOM) -> int:
+    """How many of the first entries, of these lengths, fit into `room`."""
+    return sum(used <= room for used in accumulate(lengths))
+
+
+def note_data(note: Note | NoteInfo) -> dict[str, Any]:
+    """A note as every reply's data holds it."""
+    marks = {"suspicious": list(note.suspicious)} if note.suspicious else {}
+    return marks | {
+        "title": note.title[:DATA_TITLE],
+        "permalink": note.permalink,
+        "file_path": note.path,
+        "project": note.project,
+        "type": note.type,
+        "changed": note.changed if isinstance(note.changed, str) else stamp(note.changed),
+    }
+
+
+def compact(data: Any) -> str:
+    """`data` as JSON without blanks."""
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+
+
+def short(text: str, most: int = TITLE) -> str:
+    """`text` on one line, at most `most` characters, nothing in it invisible."""
+    head = text[: 4 * most]
+    line = " ".join(head.split())
+    line = line if len(line) <= most and len(head) == len(text) else line[: most - 1].rstrip() + "…"
+    return flat(line)
+
+
+def mark(note: Note | NoteInfo) -> str:
+    """What follows the head of a note whose text seems to hold injected instructions."""
+    return f", suspicious: {', '.join(note.suspicious)}" if note.suspicious else ""
+
+
+def body_of(memory: Memory, info: NoteInfo, *, is_listed: bool = True) -> tuple[str, str]:
+    """The note's text below its frontmatter, as it is on disk now, and its checksum. In a list no access is counted,
+    and what cannot be read is as it was last seen."""
+    try:
+        note = memory.read(info, count=not is_listed)
+    except CannotRead:
+        if not is_listed:
+            raise
+        text = memory.text_of(info)
+        return text[split(text).body_at :].strip("\r\n"), info.checksum
+    return note.text[note.body_at :].strip("\r\n"), note.checksum
+
+
+def address(note: Note | NoteInfo) -> str:
+    """`project: permalink`, by which any tool finds the note again."""
+    return flat(f"{note.project}: {note.permalink}")
+
+
+def day(memory: Memory, moment: str | datetime, form: str = "%Y-%m-%d") -> str:
+    """A stored time in the memory's time zone."""
+    moment = parse_stamp(moment) if isinstance(moment, str) else moment
+    return moment.astimezone(memory.settings.zone).strftime(form)
+
+
+def plural(count: int, word: str) -> str:
+    """`1 note`, `1,204 notes`."""
+    return f"{count:,} {word}{'' if count == 1 else 's'}"
+
+
+def counted(hits: Hits, word: str = "note") -> str:
+    """`1 note`, `10,000 or more notes`."""
+    return f"{hits.total:,} or more {word}s" if hits.is_lower_bound else plural(hits.total, word)
+
+
+def lines(*parts: str) -> str:
+    """The parts that are not empty, one below the other."""
+    return "\n".join(part for part in parts if part)
+
+
+def answering(run: Run, shows_warnings: bool = True) -> Run:
+    """`run` with what all note tools share: warnings, `output_format: "json"`, bounded text. Without `shows_warnings`
+    they stand in the data only: the text is about one note. `run` sees `as_json` in its arguments."""
+
+    def answer(memory: Memory, args: Arguments) -> Reply:
+        args["as_json"] = args.pop("output_format", "text") == "json"
+        try:
+            if identity := args.pop("project_id", ""):
+                names = {project_id(each.name): each.name for each in memory.projects}
+                if identity.strip().lower() not in names:
+                    raise ProjectNotFound(identity, list(names.values()))
+                args["project"] = names[identity.strip().lower()]
+            reply = run(memory, args)
+        except OutsideError as error:  # an address alone does not know whose it is
+            project = error.project or short(args.get("project") or memory.default_project)
+            reply = error_reply(OutsideError(error.path, project))
+        except MemorandaError as error:
+            reply = error_reply(error)
+        warnings = memory.warnings
+        if named := args.get("project"):  # the trouble of other projects is not this call's
+            mine = f"project {named.lower()} "
+            warnings = [each for each in warnings if "project " not in each or mine in each.lower()]
+
+        data = dict(reply.data or {})
+        own = data.get("warnings", [])
+        if listed := [*own, *shown_warnings(warnings)]:
+            data["warnings"] = listed
+        if args["as_json"] and not reply.is_error:
+            return Reply(_bounded_json(data), data)
+        end, text = warning_lines(listed if shows_warnings else own), reply.text
+        if len(text) + len(end) > TEXT_LIMIT:
+            text = text[: TEXT_LIMIT - len(end) - 2].rstrip() + " …"
+        if reply.is_error:
+            if len(text) > _ERROR:  # the remedy stands at its end
+                text = f"{text[: _ERROR - 500]} … {text[-500:]}"
+            data["error"] = text + end
+        return Reply(text + end, data, reply.is_error, hint=reply.hint)
+
+    return answer
+
+
+def project_id(name: str) -> str:
+    """The id a project has in other programs' arguments: the same in every process."""
+    from uuid import NAMESPACE_URL, uuid5
+
+    return str(uuid5(NAMESPACE_URL, f"memory://{name}"))
+
+
+def shown_warnings(warnings: list[str]) -> list[str]:
+    """The warnings a reply carries: the first few, each on one line."""
+    more = len(warnings) - _WARNINGS
+    rest = [f"{more} more warnings; `memory doctor` lists them."] if more > 0 else []
+    return [short(each, _WARNING) for each in warnings[:_WARNINGS]] + rest
+
+
+def warning_lines(warnings: list[str]) -> str:
+    """The lines below a reply's text that carry these warnings; "" for none."""
+    return "\n" + "".join(f"\nWarning: {each}" for each in warnings) if warnings else ""
+
+
+def _bounded_json(data: dict[str, Any]) -> str:
+    text = compact(data)
+    for most in _SHORTER:
+        if len(text) <= TEXT_LIMIT:
+            return text
+        text = compact(_cut(data, most))
+    entries = 256
+    while len(text) > TEXT_LIMIT and entries:
+        text = compact({**_cut(data, _SHORTER[-1], entries), "truncated": True})
+        entries //= 2
+    return text
+
+
+def _cut(value: Any, most: int, entries: int | None = None) -> Any:
+    if isinstance(value, str):
+        return value if len(value) <= most else value[: most - 1] + "…"
+    if isinstance(value, list):
+        return [_cut(each, most, entries) for each in value[:entries]]
+    if isinstance(value, dict):
+        return {key: _cut(each, most, entries) for key, each in [*value.items()][:_KEYS]}
+    return value
+
+
+def _continue_conversation(memory: Memory, args: dict[str, str]) -> str:
+    """One message with the best notes for `topic`, or the latest ones. Raises TimeframeError."""
+    topic, given = ((args.get(name) or "").strip() for name in ("topic", "timeframe"))
+    frame = given or _FRAME
+    hits, which = _search(memory, topic, frame), "best" if topic else "latest"
+    found = f"{counted(hits)} changed in the time frame {frame}, the {which} first:"
+    if topic and not hits and not given:  # an older note on the topic is better than none
+        hits = _search(memory, topic, "")
+        found = f"Nothing changed in the last {_FRAME}; {counted(hits, 'older note')}, the best first:"
+    about, searched = f' with "{short(topic, 200)}"' if topic else "", f" in the time frame {frame}"
+    return _message(memory, "notes-continue.md", hits, found, about=about, frame=searched if given or not topic else "")
+
+
+def _search_knowledge_base(memory: Memory, args: dict[str, str]) -> str:
+    """One message with the hits for `query`. Raises InvalidInput without one, TimeframeError."""
+    query, frame = ((args.get(name) or "").strip() for name in ("query", "timeframe"))
+    if not query:
+        raise InvalidInput('Parameter `query` must be a text; got "".')
+    hits = _search(memory, query, frame)
+    shown, searched = short(query, 200), f" in the time frame {frame}" if frame else ""
+    found = f"{counted(hits)} found{searched}, the best first:"
+    return _message(memory, "notes-search.md", hits, found, query=shown, about=f' for "{shown}"', frame=searched)
+
+
+def _search(memory: Memory, text: str, frame: str) -> Hits:
+    """The best notes for `text`, the latest without; only those changed in the time frame, if one is given."""
+    query = parse(text, now=memory.clock(), zone=memory.settings.zone)
+    since = memory.since(frame) if frame else None
+    after = max(filter(None, (since, query.after)), default=None)
+    return memory.search(query.replace(after=after), limit=_PROMPT_NOTES, vetted=True)
+
+
+def _message(memory: Memory, name: str, hits: Hits, found: str, **words: str) -> str:
+    if not hits:
+        return TextTemplate(text_file("notes-nothing.md")).substitute(words).strip()
+    frame = TextTemplate(text_file(name))
+    room = _PROMPT_LIMIT - len(frame.substitute(words, found=found, notes=""))
+    blocks = []
+    for hit in hits:
+        note = hit.note
+        observations = [
+            "- " + short(f"[{each.category}] {each.content}" if each.category else each.content, 200)
+            for each in memory.observations(note)[:_PROMPT_OBSERVATIONS]
+        ]
+        head = f"## {short(note.title)}\n{(note.date or note.created)[:10]}, {short(address(note), 300)}"
+        blocks.append("\n".join([head, *(observations or [short(hit.passage, 200)])]).rstrip())
+    count = fitting([len(block) + 2 for block in blocks], room)
+    return frame.substitute(words, found=found, notes="\n\n".join(blocks[:count])).strip()
+
+
+def _complete(memory: Memory, variable: str, beginning: str, others: dict[str, str]) -> list[str]:
+    """Projects by the beginning of their names; permalinks, without the project given, by theirs."""
+    if variable == "project":
+        names = [each.name for each in memory.projects]
+        return [name for name in names if name.casefold().startswith(beginning.casefold())][:_COMPLETIONS]
+    if variable != "path":
+        return []
+    project = others.get("project") or ""
+    if not any(each.name.casefold() == project.casefold() for each in memory.projects):
+        return [] if project else memory.complete(beginning, _COMPLETIONS)
+    name = memory.project(project).name
+    try:
+        found, _ = memory.matching(f"{beginning}*", project=name, limit=_COMPLETIONS)
+    except (InvalidInput, OutsideError):  # what cannot be an address has no completion
+        return []
+    return [each.permalink.removeprefix(f"{name}/") for each in found]
+
+
+_TIMEFRAME = ("timeframe", "Only notes changed since, e.g. 2h, 7d, 2026-11-01", False)
+PROMPTS = [
+    Prompt(name, about, render, [argument, _TIMEFRAME])
+    for name, about, render, argument in (
+        ("continue_conversation", "Take up earlier work again, with the notes that bear on it.", _continue_conversation,
+         ("topic", "What to continue; without it the latest notes", False)),
+        ("search_knowledge_base", "Answer a question from the notes.", _search_knowledge_base,
+         ("query", "Words to look for", True)),
+    )
+]  # fmt: skip
+
+
+def _note_text(memory: Memory, variables: dict[str, str]) -> str:
+    return memory.read(variables["path"], project=variables["project"]).text
+
+
+_NOTE_URI, _NOTE = "memory://{project}/{+path}", "A note by project and path or permalink, percent-encoded."
+TEMPLATE = Template(_NOTE_URI, "note", _NOTE, "text/markdown", _note_text, _complete)

@@ -1,0 +1,253 @@
+"""The notes of project `graph` as entities and relations, by exact name and in their order (contract 002)."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Sequence
+from itertools import accumulate, chain
+from operator import attrgetter
+from typing import NamedTuple, TypeVar
+
+from memoranda.index.database import Queries, held, snapshot, version
+from memoranda.index.filters import may_see
+from memoranda.index.resolve import key
+from memoranda.note.entity import EntityKey, GraphRelation, folded_name
+from memoranda.note.links import without_suffix
+from memoranda.note.model import GLOBAL, GRAPH_PROJECT, Note
+
+_ENTITY = "e.note, e.created, e.path, e.scope, e.name, e.kind"
+_TARGET = f"iif(l.project is null or lower(l.project) = '{GRAPH_PROJECT}', l.target, l.project || '::' || l.target)"
+"""The name a link's target means in the graph, as `target_name` says it."""
+_SEPARATOR = "\udfff"
+"""Between texts: no text of an index holds a lone surrogate."""
+_LOOKED_THROUGH = 100
+"""Entities whose relations are looked through, in memory, in the time the index takes for those of one name."""
+
+
+class EntityRow(NamedTuple):
+    """One entity, or a placeholder (`kind` None); `created` in microseconds since 1970."""
+
+    note: int
+    created: int
+    path: str
+    scope: str
+    name: str
+    kind: str | None
+
+    @property
+    def key(self) -> EntityKey:
+        """The entity; `handle` is the row of its note."""
+        return EntityKey((self.created, self.path), self.name, self.kind or "", self.note)
+
+
+def put(db: sqlite3.Connection, note: Note, row: int, created: int) -> None:
+    """Store what a note of project `graph` says. Expects a transaction; `row` is the note's."""
+    kind = None if note.header.get("placeholder") is True else note.type
+    texts = json.dumps([each.text for each in note.observations], ensure_ascii=False)
+    values = (row, created, note.path, note.scope, note.title, kind, texts)
+    db.execute("insert into entity values (null, ?, ?, ?, ?, ?, ?, ?)", values)
+
+
+_Known = tuple[EntityKey, str, str | None, list[GraphRelation]]
+"""What stays in memory of an entity or a placeholder: its key, scope, text (None: a placeholder) and relations."""
+Ordered = TypeVar("Ordered", EntityKey, GraphRelation)
+
+
+class EntityMemory:
+    """Every entity of one index, in order, with what it says in lower case; once asked for, every relation."""
+
+    def __init__(self) -> None:
+        self.version: tuple[int, int] | None = None
+        self._by_seq: dict[int, _Known] = {}
+        self._ordered: list[_Known] = []
+        self._last_related = 0
+        self._relations: list[GraphRelation] | None = None
+        self._ends: dict[str, list[int]] = {}
+        self.entities: list[EntityKey] = []
+        self._texts, self._begins = "", [0]
+        """Name, type and observations of each entity, a line break between them; and where each of these begins."""
+        self._scoped: list[tuple[str, str]] = []
+
+    def follow(self, db: sqlite3.Connection) -> None:
+        """Take up what has changed in the index. Expects a snapshot."""
+        if self.version == (now := version(db)):
+            return
+        last = max(self._by_seq, default=0)
+        new: dict[int, _Known] = {}
+        sql = f"select e.seq, e.observations, {_ENTITY} from entity e where e.seq > ?"
+        for seq, texts, note, created, path, scope, name, kind in db.execute(sql, (last,)):
+            text = None if kind is None else "\n".join((name, kind, *json.loads(texts))).lower()
+            new[seq] = EntityKey((created, path), name, kind or "", note), scope, text, []
+        known = self._by_seq | new
+        if db.execute("select count(*) from entity").fetchone()[0] != len(known):
+            there = {seq for (seq,) in db.execute("select seq from entity")}
+            known = {seq: one for seq, one in known.items() if seq in there}
+        if new or len(known) < len(self._by_seq):
+            self._ordered, self._relations = sorted(known.values(), key=lambda one: one[0].order), None
+            self.entities = [key for key, _, text, _ in self._ordered if text is not None]
+            texts = [text for _, _, text, _ in self._ordered if text is not None]
+            self._texts = _SEPARATOR.join(texts)
+            self._begins = [0, *accumulate(len(text) + 1 for text in texts)]
+            self._scoped = [(key.order[1], scope) for key, scope, _, _ in self._ordered if scope != GLOBAL]
+        self._by_seq, self.version = known, now
+
+    def holding(self, text: str) -> list[EntityKey]:
+        """The entities whose texts hold `text`, in lower case; in order."""
+        found, at = [], self._texts.find(text) if self.entities and _SEPARATOR not in text else -1
+        while at >= 0:
+            place = bisect_right(self._begins, at) - 1
+            found.append(self.entities[place])
+            at = self._texts.find(text, self._begins[place + 1])
+        return found
+
+    def relations(self, db: sqlite3.Connection) -> list[GraphRelation]:
+        """Every relation, in order."""
+        sql = (
+            f"select e.seq, {_TARGET}, l.type, l.position from entity e cross join link l on l.note = e.note"
+            " where l.item = 1 and e.seq > ? order by e.seq, l.position"
+        )
+        with snapshot(db):
+            self.follow(db)
+            if self._relations is None:
+                for seq, target, kind, position in db.execute(sql, (self._last_related,)).fetchall():
+                    key, _, _, relations = self._by_seq[seq]  # of what is new since the last time
+                    relations.append(GraphRelation(key.name, target, kind, (*key.order, position)))
+                self._last_related = max(self._by_seq, default=0)
+                self._relations = list(chain.from_iterable(relations for _, _, _, relations in self._ordered))
+                self._ends = {}
+                for place, each in enumerate(self._relations):
+                    self._ends.setdefault(each.source, []).append(place)
+                    self._ends.setdefault(each.target, []).append(place)
+        return self._relations
+
+    def relations_at(self, db: sqlite3.Connection, names: set[str]) -> list[GraphRelation]:
+        """Those with at least one end among `names`, in order."""
+        every = self.relations(db)
+        return [every[place] for place in sorted({place for name in names for place in self._ends.get(name, ())})]
+
+    def visible(self, found: list[Ordered], viewer: str | None) -> list[Ordered]:
+        """The entities, or relations, that stand in notes the viewer sees."""
+        hidden = {path for path, scope in self._scoped if not may_see(scope, viewer)}
+        return [each for each in found if each.order[1] not in hidden] if hidden else found[:]
+
+
+class EntityQueries(Queries):
+    """Reads the entities of one index; `viewer` is the agent that asks, None the owner.
+
+    Once a process has asked for every entity, or for the relations of very many, they stay in memory and are brought up
+    to date when the index has changed.
+    """
+
+    def _memory(self) -> EntityMemory:
+        memory = held(self._db, EntityMemory)
+        with snapshot(self._db):
+            memory.follow(self._db)
+        return memory
+
+    def all(self, viewer: str | None) -> list[EntityKey]:
+        """Every entity, in order; its `handle` is the row of its note."""
+        memory = self._memory()
+        return memory.visible(memory.entities, viewer)
+
+    def matching(self, text: str, viewer: str | None) -> list[EntityKey]:
+        """The entities whose name, type or a single observation holds `text`, all in lower case; in order."""
+        memory = self._memory()
+        found = memory.holding(text)
+        if "\n" in text:  # two observations may hold it together
+            said = self.observations([key.handle for key in found])
+            found = [
+                key for key in found
+                if any(text in each.lower() for each in (key.name, key.type, *said[key.handle]))
+            ]  # fmt: skip
+        return memory.visible(found, viewer)
+
+    def named(self, names: Iterable[str], viewer: str | None) -> list[EntityRow]:
+        """Entities and placeholders of exactly these names, in order."""
+        wanted = set(names)
+        sql = f"select {_ENTITY} from note_fold f join entity e on e.note = f.note where f.fold in ({{marks}})"
+        found = map(EntityRow._make, self._among(sql, {key(name) for name in wanted}))
+        visible = {each.note: each for each in found if each.name in wanted and may_see(each.scope, viewer)}
+        return sorted(visible.values(), key=lambda each: (each.created, each.path))
+
+    def observations(self, notes: Sequence[int]) -> dict[int, list[str]]:
+        """The observations of the entities in these notes, by note."""
+        sql = (  # one row and one parse are faster than many
+            "select '[' || group_concat(note) || ']', '[' || group_concat(observations) || ']'"
+            " from entity where note in (select value from json_each(?))"
+        )
+        found, texts = self._db.execute(sql, (json.dumps(notes),)).fetchone()
+        return dict(zip(json.loads(found or "[]"), json.loads(texts or "[]"), strict=True))
+
+    def relations(self, viewer: str | None) -> list[GraphRelation]:
+        """Every relation, in order."""
+        memory = held(self._db, EntityMemory)
+        return memory.visible(memory.relations(self._db), viewer)
+
+    def relations_at(self, names: set[str], viewer: str | None) -> list[GraphRelation]:
+        """The relations with at least one end among `names`, in order."""
+        memory = held(self._db, EntityMemory)
+        if len(memory.entities) < _LOOKED_THROUGH * len(names) and memory.version == version(self._db):
+            return memory.visible(memory.relations_at(self._db, names), viewer)
+        folds = {key(name) for name in names}
+        ends = folds | {key(name.partition("::")[2] or name) for name in names if "::" in name}
+        among = "e.note in (select note from note_fold where fold in ({marks}))"
+        rows = self._linked("entity e cross join link l on l.note = e.note", among, folds, viewer)
+        touching = {each for each in rows if each.source in names}  # a note with several keys may be in several batches
+        rows = self._linked("link l cross join entity e on e.note = l.note", "l.fold in ({marks})", ends, viewer)
+        touching.update(each for each in rows if each.target in names)
+        return sorted(touching, key=attrgetter("order"))
+
+    def _linked(self, origin: str, among: str, keys: Collection[str], viewer: str | None) -> list[GraphRelation]:
+        """The relations of `origin` for which `among` holds."""
+        sql = (
+            f"select e.created, e.path, l.position, e.name, {_TARGET}, l.type from {origin}"
+            f" where l.item = 1 and (? is null or e.scope in ('global', 'agent:' || ?)) and {among}"
+        )
+        return [
+            GraphRelation(source, target, kind, (created, path, position))
+            for created, path, position, source, target, kind in self._among(sql, keys, viewer, viewer)
+        ]
+
+    def holds_file(self, project: str, stem: str) -> bool:
+        """Whether a note in the project's own folder has this file name, whatever its case and composition."""
+        folded = folded_name(stem)
+        rows = self._db.execute(
+            "select n.path from note_fold f join note n on n.row = f.note join project p on p.id = n.project"
+            " where f.fold = ? and p.name = ?", (key(stem), project),
+        )  # fmt: skip
+        return any("/" not in path and folded_name(without_suffix(path)) == folded for (path,) in rows)
+
+    def titled(self, project: str, names: Iterable[str], viewer: str | None) -> list[int]:
+        """The rows of a project's notes with exactly one of these titles."""
+        return self._exactly("n.title", "note_fold", project, names, viewer)
+
+    def linking(self, project: str, names: Iterable[str], viewer: str | None) -> list[int]:
+        """The rows of a project's notes with a link written as one of these names."""
+        return self._exactly("f.target", "link", project, names, viewer)
+
+    def _exactly(self, text: str, table: str, project: str, names: Iterable[str], viewer: str | None) -> list[int]:
+        """The rows whose `text` is one of `names`, found in `table` by the folded key all spellings share."""
+        wanted = set(names)
+        sql = (
+            f"select n.row, {text}, n.scope from {table} f join note n on n.row = f.note"
+            " join project p on p.id = n.project where p.name = ? and f.fold in ({marks})"
+        )
+        found = self._among(sql, {key(name) for name in wanted}, project)
+        return list(dict.fromkeys(row for row, name, scope in found if name in wanted and may_see(scope, viewer)))
+
+    def last_created(self) -> int:
+        """The latest `created` of all entities and placeholders, 0 when there is none."""
+        return self._db.execute("select max(created) from entity").fetchone()[0] or 0
+
+    def version(self, viewer: str | None) -> tuple[int, int]:
+        """A value that differs once something in the graph changed."""
+        seen = "?1 is null or scope in ('global', 'agent:' || ?1)"
+        sql = f"select count(*), coalesce(max(seq), 0) from entity where {seen}"
+        return self._db.execute(sql, (viewer,)).fetchone()
+
+
+def target_name(target: str, project: str | None) -> str:
+    """The name a target means in the graph; one in another project is told by its project too."""
+    return target if project is None or project.casefold() == GRAPH_PROJECT else f"{project}::{target}"

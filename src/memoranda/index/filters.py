@@ -1,0 +1,377 @@
+"""Which notes pass the filters of a query: by facets, validity and metadata.
+
+Each note carries facet tokens (project, type, tags …) as words of the full-text table, so that they count and combine
+inside it. They begin with a private-use character, which text/tokens.py keeps out of everything a user writes, so no
+query can mean one by accident.
+
+A note is valid from `begins` on, before `ends`, and not superseded by then. It says so in its header (`valid_from`,
+`valid_until`), or the header of another does (`supersedes`). A whole number of days since 1970 stands for that day in
+whatever time zone is asked about, any other number for a moment.
+
+`metadata_filters` (contract 000b, 7) compare values of the header by kind: numbers and dates by value, everything else
+as text; of a list one element is enough.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import sqlite3
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any
+
+from memoranda.clock import EPOCH, microseconds
+from memoranda.errors import InvalidInput
+from memoranda.note.model import ARCHIVE_PROJECT, CATEGORY_PROJECT, GLOBAL, TRACE_PROJECT, Note
+from memoranda.query import Query
+from memoranda.text.unicode import one_line
+
+Span = tuple[int, int, int | None]
+"""Row, begin and end of a note."""
+
+_FIRST_MARK = 0xE000
+_NONE = "\uf8ff"
+_TOKEN = re.compile('"([^"]+)"')
+_PLAIN = re.compile(r"[a-z0-9]{1,24}")
+_FEW_PROJECTS = 30
+_TYPE_BLANKS = re.compile(r"[-\s]+")
+PROJECT, TYPE, TAG, OBSERVED, CATEGORY, PHASE, SCOPE, SOURCE, STATUS, PINNED, BY, CLIENT = range(12)
+
+_DAY = 86_400_000_000
+HAS_BEGUN = f"n.begins <= case when n.begins % {_DAY} then ? else ? end"
+"""A condition on `note n`; its values are those of `moment_values`."""
+_GIVEN = "(select value from json_each(?1))"
+_NAME = "case when new.permalink like '%-' || substr(new.id, 1, 8) then substr(new.id, 1, 8) else new.permalink end"
+"""How the later note is called: a memory by the beginning of its id."""
+SUPERSEDES = (
+    "superseded s join note new on new.row = s.note join note old on old.id = s.id and old.row <> new.row and"
+    " (new.scope = old.scope or new.scope = 'global' and (old.scope = 'global'"
+    " or lower(coalesce(new.provenance ->> 'who', '')) in (lower(old.scope), '', 'owner', 'import')))"
+)
+"""The `old` notes and the `new` ones that supersede them. What one agent keeps to himself no other agent ends."""
+_LIMITED = f"select row, begins, ends from note where limited union all select old.row, 0, new.begins from {SUPERSEDES}"
+
+_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}.*)?")
+_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
+    "$gt": lambda have, limit: have > limit,
+    "$gte": lambda have, limit: have >= limit,
+    "$lt": lambda have, limit: have < limit,
+    "$lte": lambda have, limit: have <= limit,
+}
+_OPERATORS = "$in, $gt, $gte, $lt, $lte, $between"
+
+UNDERSTOOD = ("type", "title", "permalink", "scope", "source", "category", "phase", "tags")
+"""Keys whose meaning the index knows, wherever it comes from."""
+
+Test = Callable[[Any], bool]
+
+
+@lru_cache(maxsize=1024)  # of each note a dozen, and nearly all are those of others: a tenth of its time in the index
+def token(kind: int, value: str) -> str:
+    """The token of one value; values are compared without case, types with `-`, blank as `_`.
+
+    A scope is folded as its header is: a ligature must not make a scope nobody has out as an agent's.
+    """
+    value = value.strip().lower() if kind == SCOPE else value.strip().casefold()
+    if kind == TYPE:
+        value = _TYPE_BLANKS.sub("_", value)
+    elif kind == TAG:
+        value = value.removeprefix("#")
+    if _PLAIN.fullmatch(value):
+        return f"{chr(_FIRST_MARK + 2 * kind)}{value}"
+    from hashlib import blake2b  # 3 ms
+
+    return f"{chr(_FIRST_MARK + 2 * kind + 1)}{blake2b(value.encode('utf-8', 'replace'), digest_size=8).hexdigest()}"
+
+
+def facet_text(note: Note, project: int) -> str:
+    """All facet tokens of `note`, each once, for the `facet` columns."""
+    pairs: list[tuple[int, str | None]] = [(PROJECT, str(project)), (TYPE, note.type), (SCOPE, note.scope)]
+    pairs += [(TAG, tag) for tag in note.tags]
+    for seen in note.observations:
+        pairs += [(OBSERVED, seen.category), *((TAG, tag) for tag in seen.tags)]
+    pairs += [(CATEGORY, note.category), (PHASE, note.phase), (SOURCE, note.source)]
+    pairs.append((BY, note.provenance.who))
+    if client := note.provenance.client:
+        pairs += [(CLIENT, client), (CLIENT, client.partition(" ")[0])]  # with its version, and without
+    status = note.header.get("status")
+    if status is not None:
+        pairs += [(STATUS, str(value)) for value in (status if isinstance(status, list) else [status])]
+    if note.header.get("pinned") is True:
+        pairs.append((PINNED, "true"))
+    return " ".join(dict.fromkeys(token(kind, value) for kind, value in pairs if value is not None))
+
+
+def wanted(
+    db: sqlite3.Connection, query: Query, viewer: str | None, *, has_text: bool = False
+) -> tuple[list[str], list[str]]:
+    """What a note must hold and must not hold to pass the filters of `query` and be seen by `viewer`.
+
+    Each wanted entry is an FTS5 expression (alternatives joined by OR); the unwanted are tokens. With `has_text`
+    projects that have most notes are wanted by not wanting the others, which is read faster.
+    """
+    needed: list[str] = []
+    unwanted = [token(SCOPE, scope) for scope in hidden_scopes(db, viewer)]
+    known = project_ids(db)
+    archive = known.get(ARCHIVE_PROJECT)
+    if query.archived:
+        needed.append(quoted(_NONE) if archive is None else any_of(PROJECT, [str(archive)]))
+    if query.projects is not None:
+        ids = [known[name.casefold()] for name in query.projects if name.casefold() in known]
+        if archive is not None and CATEGORY_PROJECT in query.projects and query.archived is not False:
+            ids.append(archive)
+        others = set(known.values()).difference(ids)
+        if has_text and len(others) <= _FEW_PROJECTS and counted(db, set(ids)) > counted(db, others):
+            unwanted += [token(PROJECT, str(each)) for each in sorted(others)]
+        else:
+            needed.append(any_of(PROJECT, map(str, ids)) if ids else quoted(_NONE))
+    elif archive is not None and query.archived is False:
+        unwanted.append(token(PROJECT, str(archive)))
+    traces = known.get(TRACE_PROJECT) if query.projects is None else None
+    if traces is not None and db.execute("select 1 from note where project = ? limit 1", (traces,)).fetchone():
+        unwanted.append(token(PROJECT, str(traces)))
+    if query.types:
+        needed.append(any_of(TYPE, query.types))
+    needed += [any_of(TAG, [tag]) for tag in query.tags]
+    if query.categories:
+        needed.append(any_of(OBSERVED, query.categories))
+    for name in query.any_category:
+        needed.append(f"({quoted(token(OBSERVED, name))} OR {quoted(token(CATEGORY, name))})")
+    for kind, value in (
+        (CATEGORY, query.category), (PHASE, query.phase), (SCOPE, query.scope),
+        (SOURCE, query.source), (STATUS, query.status), (CLIENT, query.client),
+    ):  # fmt: skip
+        if value is not None:
+            needed.append(any_of(kind, [value]))
+    if query.by is not None:  # the name of an agent will do
+        needed.append(any_of(BY, [query.by, f"agent:{query.by}"]))
+    return needed, unwanted
+
+
+def projects_of(needed: Iterable[str], unwanted: Iterable[str], known: Iterable[int]) -> list[int] | None:
+    """The projects that a note of any kind passes these filters in, as `wanted` gave them; None when they ask for
+    more than its project, or leave out more than scopes."""
+    left = {f"{chr(_FIRST_MARK + 2 * PROJECT)}{each}": each for each in known}
+    scopes = (chr(_FIRST_MARK + 2 * SCOPE), chr(_FIRST_MARK + 2 * SCOPE + 1))
+    for one in needed:
+        tokens = _TOKEN.findall(one)
+        if not all(each in left or each == _NONE for each in tokens):
+            return None
+        left = {name: number for name, number in left.items() if name in tokens}
+    for each in unwanted:
+        if not each.startswith(scopes):
+            left.pop(each, None)
+    return list(left.values())
+
+
+def counted(db: sqlite3.Connection, projects: Iterable[int], viewer: str | None = None) -> int:
+    """How many notes of these projects `viewer` sees."""
+    sql = "select scope, sum(notes) from tally where project = ? and folder = '' group by scope"
+    return sum(number for each in projects for scope, number in db.execute(sql, (each,)) if may_see(scope, viewer))
+
+
+def any_of(kind: int, values: Iterable[str]) -> str:
+    """An FTS5 expression for notes with one of these values."""
+    every = [quoted(token(kind, value)) for value in values]
+    return every[0] if len(every) == 1 else f"({' OR '.join(every)})"
+
+
+def quoted(phrase: str) -> str:
+    """`phrase` as an FTS5 string: whatever it holds, it is no syntax."""
+    return '"' + phrase.replace('"', '""') + '"'
+
+
+def expression(needed: list[str], unwanted: list[str], text: str = "") -> str:
+    """One FTS5 expression of a text part, facets needed and facets not wanted; "" = no condition."""
+    positive = " AND ".join([f"({text})", *needed] if text else needed)
+    if not unwanted or not positive:
+        return positive
+    return f"({positive}) NOT ({' OR '.join(map(quoted, unwanted))})"
+
+
+def passes(facets: str, needed: Iterable[str], unwanted: Iterable[str]) -> bool:
+    """Whether a note with these facet tokens passes the filters `wanted` gave."""
+    held = set(facets.split(" "))
+    return held.isdisjoint(unwanted) and not any(held.isdisjoint(_TOKEN.findall(each)) for each in needed)
+
+
+def hidden_scopes(db: sqlite3.Connection, viewer: str | None) -> list[str]:
+    """The scopes in use that `viewer` may not see (None, the owner, sees all)."""
+    if viewer is None:
+        return []
+    found = [""]
+    next_scope = "select scope from note where scope <> 'global' and scope > ? order by scope limit 1"
+    while row := db.execute(next_scope, (found[-1],)).fetchone():
+        found.append(row[0])
+    return [scope for scope in found[1:] if scope != f"agent:{viewer}"]
+
+
+def may_see(scope: str, viewer: str | None) -> bool:
+    """Whether `viewer` sees notes of `scope`: the owner all, an agent `global` and its own."""
+    return viewer is None or scope == GLOBAL or scope == f"agent:{viewer}"
+
+
+def project_ids(db: sqlite3.Connection) -> dict[str, int]:
+    """The ids of all indexed projects by case-folded name."""
+    return {name.casefold(): number for number, name in db.execute("select id, name from project")}
+
+
+def valid_span(note: Note) -> tuple[int, int | None, int | None]:
+    """From when until when a note is valid, in microseconds since 1970 (None = without end); and 1 if it is not valid
+    all the time since it was written, else None.
+
+    Without `valid_from` it began with its event or when it was written, whichever came first; if it is said to have
+    ended before that, it was valid always before.
+    """
+    ends = None if note.valid_until is None else microseconds(note.valid_until)
+    begins = created = microseconds(note.created)
+    if note.valid_from is not None:
+        begins = microseconds(note.valid_from)
+        return begins, ends, 1 if ends is not None or begins > created - _DAY else None
+    if note.date:
+        try:
+            begins = min(begins, microseconds(datetime.fromisoformat(note.date[:10]).replace(tzinfo=UTC)))
+        except (ValueError, OverflowError):
+            pass  # a date written another way than by its days
+    return (begins, None, None) if ends is None else (0 if ends <= begins else begins, ends, 1)
+
+
+def moment_values(moment: datetime) -> tuple[int, int]:
+    """A moment, and the day it lies in in its own zone, as HAS_BEGUN compares them."""
+    return microseconds(moment), (datetime(moment.year, moment.month, moment.day, tzinfo=UTC) - EPOCH).days * _DAY
+
+
+def valid_spans(db: sqlite3.Connection) -> list[Span]:
+    """The notes that are not valid all the time since they were written: usually few."""
+    return db.execute(_LIMITED).fetchall()
+
+
+def invalid_at(spans: Iterable[Span], moment: datetime) -> list[int]:
+    """The rows that are over, superseded or not valid yet at `moment`."""
+    now, today = moment_values(moment)
+    return sorted({
+        row for row, begins, ends in spans
+        if begins > (now if begins % _DAY else today) or (ends is not None and ends <= (now if ends % _DAY else today))
+    })  # fmt: skip
+
+
+def excluded(rows: Sequence[int], name: str) -> str:
+    """An SQL condition that leaves out these rows, which stand in the column `name`; "" for none."""
+    return f"{name} not in ({', '.join(map(str, rows))})" if rows else ""
+
+
+def validity_marks(db: sqlite3.Connection, rows: Iterable[int], viewer: str | None) -> dict[int, str]:
+    """What is to be said of those of `rows` that are not valid all the time: `superseded by …`, `valid until …`."""
+    given = json.dumps(list(rows))
+    said = "case when ends is null then 'valid from ' || {} else 'valid until ' || {} end"
+    said = said.format(*(f"date({name} / 1000000, 'unixepoch')" for name in ("begins", "ends")))
+    found = dict(db.execute(
+        f"select row, {said} from note where row in {_GIVEN} and (ends is not null or begins > created)", (given,)
+    ))  # fmt: skip
+    found |= db.execute(
+        f"select old.row, 'superseded by ' || {_NAME} from {SUPERSEDES} where old.row in {_GIVEN}"
+        " and (?2 is null or new.scope in ('global', 'agent:' || ?2))"
+        " order by new.begins desc",
+        (given, viewer),
+    )
+    return {row: one_line(mark) for row, mark in found.items()}  # a permalink may be written with anything in it
+
+
+def predicate(filters: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], bool]:
+    """A test for the values of a note: its header, with the UNDERSTOOD keys as they are understood.
+
+    Raises InvalidInput for a filter nobody can read.
+    """
+    if not isinstance(filters, Mapping):
+        raise _broken(f"must be an object, got {type(filters).__name__}")
+    tests = [(str(name), _test(str(name), wanted)) for name, wanted in filters.items()]
+
+    def passes(values: Mapping[str, Any]) -> bool:
+        for name, test in tests:
+            found = [values[name]] if name in values else _dotted(values, name.split("."))
+            found += [element for value in found if isinstance(value, list) for element in value]
+            if not any(map(test, found)):
+                return False
+        return True
+
+    return passes
+
+
+def _dotted(value: Any, names: list[str]) -> list[Any]:
+    if not names:
+        return [value]
+    if isinstance(value, list):
+        return [found for element in value for found in _dotted(element, names)]
+    if isinstance(value, Mapping) and names[0] in value:
+        return _dotted(value[names[0]], names[1:])
+    return []
+
+
+def _test(name: str, wanted: Any) -> Test:
+    if isinstance(wanted, Mapping):
+        if not wanted:
+            raise _broken(f'has an empty condition for "{name}"')
+        tests = [_operator(name, str(operator), limit) for operator, limit in wanted.items()]
+        return lambda have: all(test(have) for test in tests)
+    if isinstance(wanted, list | tuple):
+        every = [_test(name, one) for one in wanted]
+        return lambda have: isinstance(have, list) and all(any(map(test, have)) for test in every)
+    typed = _typed(wanted)
+    return lambda have: not isinstance(have, list) and (type(it := _typed(have)), it) == (type(typed), typed)
+
+
+def _operator(name: str, operator: str, limit: Any) -> Test:
+    if operator == "$in":
+        if not isinstance(limit, list | tuple):
+            raise _broken(f'takes a list for $in of "{name}"')
+        tests = [_test(name, one) for one in limit]
+        return lambda have: any(test(have) for test in tests)
+    if operator == "$between":
+        if not isinstance(limit, list | tuple) or len(limit) != 2:
+            raise _broken(f'takes a list of two values for $between of "{name}"')
+        low, high = _bound(name, operator, limit[0]), _bound(name, operator, limit[1])
+        return lambda have: _ordered(have, low, _COMPARE["$gte"]) and _ordered(have, high, _COMPARE["$lte"])
+    if operator not in _COMPARE:
+        raise _broken(f'knows no "{operator}" (for "{name}")')
+    bound, compare = _bound(name, operator, limit), _COMPARE[operator]
+    return lambda have: _ordered(have, bound, compare)
+
+
+def _bound(name: str, operator: str, limit: Any) -> Any:
+    if limit is None or isinstance(limit, bool | list | tuple | Mapping):
+        raise _broken(f'takes a number, a date or a text for {operator} of "{name}"')
+    return _typed(limit)
+
+
+def _typed(value: Any) -> Any:
+    """A number or a moment where the value is one, true, false and null as they are, else text."""
+    if value is None or isinstance(value, bool | list | Mapping):
+        return value
+    if isinstance(value, int | float):
+        is_huge = isinstance(value, int) and abs(value) > sys.float_info.max
+        return math.copysign(math.inf, value) if is_huge else float(value)
+    text = str(value).strip()
+    if _NUMBER.fullmatch(text):
+        return float(text)
+    if _DATE.fullmatch(text):
+        try:
+            moment = datetime.fromisoformat(text)
+        except ValueError:
+            return text
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    return {"true": True, "false": False}.get(text, text)
+
+
+def _ordered(have: Any, bound: Any, compare: Callable[[Any, Any], bool]) -> bool:
+    typed = _typed(have)
+    return type(typed) is type(bound) and not isinstance(typed, bool | list | Mapping) and compare(typed, bound)
+
+
+def _broken(what: str) -> InvalidInput:
+    examples = '{"status": "draft"} or {"priority": {"$gte": 2}}'
+    return InvalidInput(f"Parameter `metadata_filters` {what}. Use e.g. {examples}; operators: {_OPERATORS}.")

@@ -1,0 +1,155 @@
+"""The index of the notes on disk: the one object the engine speaks to.
+
+Everything in it can be made again from the notes. All SQL lives in this package, so that another database can take
+SQLite's place by offering the methods of `Index`, `NoteQueries`, `LinkQueries`, `EntityQueries` and `EntryQueries`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from datetime import date
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memoranda.index import database
+from memoranda.index.database import Database
+from memoranda.index.note_queries import EntryQueries, NoteQueries
+from memoranda.query import Query
+from memoranda.store.base import Stamp, Values
+
+if TYPE_CHECKING:
+    from memoranda.index.entity_queries import EntityQueries
+    from memoranda.index.link_queries import LinkQueries
+    from memoranda.index.rows import Hit, Hits, NoteInfo, SmartResult
+    from memoranda.index.search.ranking import Nearness
+    from memoranda.index.sync import BulkSource, Difference, Differences, Load, Progress, Result
+    from memoranda.note.model import Note
+
+
+class Index(Database):
+    """The index file at `path`; `lock` is the home's. Modules a caller may not need are imported when first used.
+
+    `put`, `remove`, `forget_project` and `see` expect to run inside a `transaction`.
+    """
+
+    is_corrupt = staticmethod(database.is_corrupt)
+    explain = staticmethod(database.explain)
+
+    def __init__(self, path: Path, lock: AbstractContextManager[object] | None = None):
+        super().__init__(path, lock)
+        self.notes, self.entries = NoteQueries(self), EntryQueries(self)
+
+    @cached_property
+    def links(self) -> LinkQueries:
+        """The links between notes."""
+        from memoranda.index.link_queries import LinkQueries
+
+        return LinkQueries(self)
+
+    @cached_property
+    def entities(self) -> EntityQueries:
+        """The notes of project `graph` as entities and relations."""
+        from memoranda.index.entity_queries import EntityQueries
+
+        return EntityQueries(self)
+
+    def put(self, note: Note, stamp: Stamp) -> str:
+        """Index `note`, in place of what was at its (project, path). Returns its permalink."""
+        from memoranda.index import writer
+
+        return writer.put(self.connection, note, stamp)
+
+    def remove(self, project: str, path: str) -> bool:
+        """Take a note or an expired entry out; False when the index has none there."""
+        from memoranda.index import writer
+
+        return writer.remove(self.connection, project, path)
+
+    def forget_project(self, project: str) -> None:
+        """Take all notes of a project out, and the project itself."""
+        from memoranda.index import writer
+
+        writer.forget_project(self.connection, project)
+
+    def plan(
+        self, project: str, parts: Iterable[dict[str, Values]], unreadable: Sequence[str] = (), folder: str = ""
+    ) -> Differences:
+        """What has to change so that the index shows the files, by stamp, of `parts`: all of a project or of one folder
+        of it. Removals first, then new notes, oldest first. Nothing below a folder that is `unreadable` after the last
+        part counts as removed."""
+        from memoranda.index.sync import Comparison
+
+        comparison, known = Comparison(), self.notes.stamps(project, folder)
+        for stamps in parts:
+            comparison.look(known, stamps)
+        return comparison.end(known, unreadable)
+
+    def plan_file(self, project: str, path: str, stamp: Stamp | None) -> list[Difference]:
+        """The same for the single note at `path`, which has this stamp if it is there."""
+        from memoranda.index.sync import Difference
+
+        known = self.notes.stamp(project, path)
+        return [] if known == stamp else [Difference(path, stamp, None if known is None else path)]
+
+    def apply(
+        self, project: str, changes: Sequence[Difference], load: Load, lock: AbstractContextManager[object],
+        result: Result, progress: Progress | None = None, files: BulkSource | None = None,
+    ) -> None:  # fmt: skip
+        """Bring the index in step, a batch of changes per transaction, each under the home's `lock` so that no writer
+        gets between a file's bytes and its rows. `load` gives a note and the stamp it was read with, None when the
+        path is none (any more); very many of `files` are read by other processes. `result` is counted up; `progress`
+        hears (done, total)."""
+        from memoranda.index import sync
+
+        sync.apply(self.connection, project, changes, load, lock, result, progress, files)
+
+    def seen(self, project: str) -> Stamp | None:
+        """The stamp of the one file that is the project, as it was when the index last showed it; None = never."""
+        sql = "select size, mtime_ns, inode from project where name = ?"
+        found = self.connection.execute(sql, (project,)).fetchone()
+        return None if found is None or found[0] is None else Stamp(*found)
+
+    def see(self, project: str, file: Stamp | None) -> None:
+        """Record the stamp of the project's file that the index now shows."""
+        self.connection.execute(
+            "insert into project (name, size, mtime_ns, inode) values (?, ?, ?, ?) on conflict (name) do update"
+            " set size = excluded.size, mtime_ns = excluded.mtime_ns, inode = excluded.inode",
+            (project, *(file or (0, 0, 0))),
+        )
+
+    def search(
+        self, query: Query, *, viewer: str | None, limit: int = 10, offset: int = 0, explain: bool = False,
+        today: date | None = None, near: Nearness | None = None,
+    ) -> Hits:  # fmt: skip
+        """One page of the notes that match the text and the filters of `query`, best first."""
+        from memoranda.index import search
+
+        return search.search(self.connection, query, viewer=viewer, limit=limit, offset=offset, explain=explain,
+                             today=today, near=near)  # fmt: skip
+
+    def evidence(
+        self, question: str, *, viewer: str | None, max_chars: int = 8_000, projects: Sequence[str] | None = None,
+        today: date | None = None, near: Nearness | None = None, filters: Query = Query(),
+        skip: Callable[[NoteInfo], bool] | None = None, least: float = 0.0,
+    ) -> list[Hit]:  # fmt: skip
+        """The passages that best answer `question`, best first, at most `max_chars` characters as text."""
+        from memoranda.index import search
+
+        return search.find_evidence(self.connection, question, viewer=viewer, max_chars=max_chars, projects=projects,
+                                      today=today, near=near, filters=filters, skip=skip,
+                                      least=least)  # fmt: skip
+
+    @staticmethod
+    def evidence_text(hits: Sequence[Hit]) -> str:
+        """Evidence as text, each note's passages under one line with its title, day and address."""
+        from memoranda.index import search
+
+        return search.format_evidence(hits)
+
+    def smart(self, text: str, query: Query, *, viewer: str | None, top: int = 10) -> SmartResult:
+        """Memories by how often they hold the words of `text` (contract 001, 14); `top` 0 = all."""
+        from memoranda.index import search
+
+        return search.smart_search(self.connection, text, query, viewer=viewer, top=top)

@@ -1,0 +1,448 @@
+"""Notes as the index holds them: one by one, in lists, and by what is known of them before a write; and key-value
+entries (contract 004).
+
+An expired entry leaves all other tables, and so every face; `expired` remembers where its file lies.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import posixpath
+from array import array
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime, time, timedelta, tzinfo
+from itertools import chain, groupby
+from typing import NamedTuple
+
+from memoranda.clock import EPOCH, microseconds, to_utc
+from memoranda.index import filters
+from memoranda.index.database import Queries, reads
+from memoranda.index.filters import PINNED, any_of, may_see, project_ids
+from memoranda.index.listing import listing, matching
+from memoranda.index.resolve import find, find_id
+from memoranda.index.resolve import key as fold_key
+from memoranda.index.rows import PACKED, NoteInfo, get, in_order, infos, observations, text_of
+from memoranda.note.model import ARCHIVE_PROJECT, KV_PROJECT, MEMORY_PROJECTS
+from memoranda.store.base import Stamp
+from memoranda.text.unicode import sqlite_text
+
+_LAST = "\U0010ffff"
+_AFTER_SLASH = "0"
+_PROJECT = "(select id from project where name = ?)"
+_KV = f"(select id from project where name = '{KV_PROJECT}')"
+_BELOW = f"project = {_PROJECT} and path >= ? and path < ? order by path"
+_SAYS_DAY = "n.date glob '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*'"
+_SHOWN = "p.name = 'categories' and n.scope = 'global'"
+
+
+@dataclass(slots=True)
+class FolderRow:
+    """A folder (`note` None, `notes` = how many lie in it, at any depth) or a note of a project."""
+
+    path: str
+    note: NoteInfo | None = None
+    notes: int = 0
+
+
+@dataclass(slots=True)
+class HomeCounts:
+    """How many notes a caller sees: by project, the archive left out, and of memories by (phase, category)."""
+
+    projects: dict[str, int]
+    categories: dict[tuple[str, str], int]
+
+    @property
+    def total(self) -> int:
+        """All notes of all projects."""
+        return sum(self.projects.values())
+
+
+@dataclass(slots=True)
+class Section:
+    """A category: all its memories of scope `global` as a number, and those to show, the first one first."""
+
+    category: str
+    total: int
+    inbox: int
+    first: list[NoteInfo] = field(default_factory=list)
+
+
+class NoteQueries(Queries):
+    """Reads the notes of one index. `viewer` is the agent that asks, None the owner."""
+
+    get, infos, in_order = reads(get), reads(infos), reads(in_order)
+    text_of, observations = reads(text_of), reads(observations)
+    listing, matching = reads(listing), reads(matching)
+    find, find_id = reads(find), reads(find_id)
+
+    def validity_marks(self, infos: Iterable[NoteInfo], viewer: str | None) -> dict[int, str]:
+        """By row, what is to be said of notes that are not valid all the time: `filters.validity_marks`."""
+        return filters.validity_marks(self._db, [info.row for info in infos], viewer)
+
+    def successors(self, identity: str) -> list[NoteInfo]:
+        """The notes whose header says that they supersede the note of this id."""
+        return self._select(f"select s.note from {filters.SUPERSEDES} where s.id = ?", (identity,))
+
+    def stamps(self, project: str, folder: str = "") -> dict[str, bytes]:
+        """Path → `PACKED` stamp of every note of a project, or of one folder of it, that the index knows, expired
+        entries included."""
+        here, numbers = f"project = {_PROJECT}", "path, size, mtime_ns, inode"
+        found: Iterable[tuple[str, int, int, int]] = ()
+        if folder:
+            bounds = (project, f"{folder}/", f"{folder}0")  # the sign after the slash
+            found = self._db.execute(f"select {numbers} from note where {here} and path >= ? and path < ?", bounds)
+        elif self._db.execute(f"select 1 from note where {here} limit 1", (project,)).fetchone():
+            found = self._db.execute(f"select {numbers} from note not indexed where {here}", (project,))  # is faster
+        if project == "kv":
+            expired = self._db.execute(f"select {numbers} from expired")
+            found = chain(found, (each for each in expired if each[0].startswith(f"{folder}/" if folder else "")))
+        pack = PACKED.pack
+        return {path: pack(size, mtime_ns, inode) for path, size, mtime_ns, inode in found}
+
+    def stamps_of(self, project: str, paths: Collection[str]) -> dict[str, bytes]:
+        """Path → `PACKED` stamp of those of `paths` that the index knows as notes of a project."""
+        sql = "select path, size, mtime_ns, inode from note where project = ? and path in ({marks})"
+        number = project_ids(self._db).get(project.casefold())
+        return {path: PACKED.pack(*stamp) for path, *stamp in self._among(sql, paths, number)}
+
+    def number_in(self, project: str, folder: str = "") -> int:
+        """How many notes of a project lie in a folder, at any depth."""
+        sql = f"select total(notes) from tally where project = {_PROJECT} and folder = ?"
+        return int(self._db.execute(sql, (project, folder)).fetchone()[0])
+
+    def folders_in(self, project: str) -> list[str]:
+        """All folders of a project that hold notes, at any depth."""
+        sql = f"select distinct folder from tally where project = {_PROJECT} and folder <> ''"
+        return [folder for (folder,) in self._db.execute(sql, (project,))]
+
+    def not_among(
+        self, project: str, folder: str, notes: Collection[str], folders: Collection[str], size: int
+    ) -> Iterator[dict[str, bytes]]:
+        """Path → `PACKED` stamp of the notes the index knows in a folder that are neither among `notes`, those directly
+        in it, nor below one of `folders`; after every `size` notes looked at."""
+        prefix = f"{folder}/" if folder else ""
+        known = self._folders(project, prefix, 1, None)
+        ranges = [(f"{each}/", each + _AFTER_SLASH) for each in sorted(known.keys() - set(folders))]
+        if self.number_in(project, folder) - sum(known.values()) != len(notes):
+            ranges += _between(prefix, known, 1)
+        sql = (
+            f"select path, size, mtime_ns, inode from note where project = {_PROJECT} and path > ? and path < ?"
+            " order by path limit ?"
+        )
+        for start, stop in ranges:
+            while rows := self._db.execute(sql, (project, start, stop, size)).fetchall():
+                yield {path: PACKED.pack(*stamp) for path, *stamp in rows if path not in notes}
+                start = rows[-1][0]
+
+    def _select(self, sql: str, values: Sequence[object] = ()) -> list[NoteInfo]:
+        return in_order(self._db, [row for (row,) in self._db.execute(sql, values)])
+
+    def on_days(self, first: date, until: date, zone: tzinfo | None, viewer: str | None) -> dict[str, list[int]]:
+        """The rows of the notes of each day of `zone` (YYYY-MM-DD) from `first` until before `until`, without the
+        archive: the day a note is about, else the one it was written on."""
+        near = [microseconds(to_utc(datetime.combine(each, time()), zone)) for each in (first, until)]
+        sql = (
+            f"select n.row, n.created, case when {_SAYS_DAY} then substr(n.date, 1, 10) end, n.scope"
+            " from note n join project p on p.id = n.project"
+            f" where p.name <> '{ARCHIVE_PROJECT}' and case when {_SAYS_DAY} then n.date >= ? and n.date < ?"
+            " else n.created >= ? and n.created < ? end order by n.created, n.row"
+        )
+        found: dict[str, list[int]] = {}
+        for row, created, said, scope in self._db.execute(sql, (first.isoformat(), until.isoformat(), *near)):
+            if may_see(scope, viewer):
+                written = (EPOCH + timedelta(microseconds=created)).astimezone(zone)
+                found.setdefault(said or written.date().isoformat(), []).append(row)
+        return found
+
+    def written(self, viewer: str | None) -> list[tuple[int, int]]:
+        """When each note was written (microseconds), and how large it is."""
+        rows = self._db.execute("select created, size, scope from note")
+        return [(created, size) for created, size, scope in rows if may_see(scope, viewer)]
+
+    def projects(self) -> list[str]:
+        """The names of all projects that were ever indexed and not forgotten."""
+        return [name for (name,) in self._db.execute("select name from project order by name")]
+
+    def counts(self, viewer: str | None) -> HomeCounts:
+        """How many notes `viewer` sees."""
+        projects, categories = Counter[str](), Counter[tuple[str, str]]()
+        columns = "p.name, t.phase, t.category, t.scope, t.notes"
+        sql = f"select {columns} from project p cross join tally t on t.project = p.id and t.folder = ''"
+        for name, phase, category, scope, number in self._db.execute(sql):
+            if may_see(scope, viewer):
+                if name != ARCHIVE_PROJECT:
+                    projects[name] += number
+                if name in MEMORY_PROJECTS:
+                    categories[phase, category] += number
+        return HomeCounts(dict(projects), dict(categories))
+
+    def directory(self, project: str, folder: str = "", *, depth: int = 1, viewer: str | None = None,
+        glob: str | None = None, limit: int | None = 50, offset: int = 0,
+    ) -> tuple[list[FolderRow], int]:  # fmt: skip
+        """A page of what lies in a folder (contract 000b, list_directory) and how many entries there are.
+
+        Folders first, then notes, each by code point; down to `depth` levels. `glob` keeps the entries
+        whose last name matches. Folders without a note the caller sees are not known here.
+        """
+        prefix = f"{folder.strip('/')}/".lstrip("/")
+        folders = self._folders(project, prefix, depth, viewer)
+        notes: list[tuple[str, int]] = []
+        for start, stop in _between(prefix, folders, depth):
+            for path, row, scope in self._db.execute(
+                f"select path, row, scope from note where {_BELOW}", (project, start, stop)
+            ):
+                if may_see(scope, viewer) and path.count("/") < prefix.count("/") + depth:
+                    notes.append((path, row))
+        entries: list[tuple[str, int | None]] = [*((path, None) for path in sorted(folders)), *notes]
+        if glob:
+            entries = [one for one in entries if fnmatch.fnmatchcase(one[0].rpartition("/")[2], glob)]
+        page = entries[offset : None if limit is None else offset + limit]
+        known = infos(self._db, [row for _, row in page if row is not None])
+        return [
+            FolderRow(path, notes=folders[path]) if row is None else FolderRow(path, known[row]) for path, row in page
+        ], len(entries)
+
+    def _folders(self, project: str, prefix: str, depth: int, viewer: str | None) -> dict[str, int]:
+        """The folders below `prefix` down to `depth` levels, and how many notes of each `viewer` sees."""
+        sql = f"select folder, scope, notes from tally where project = {_PROJECT} and folder > ? and folder < ?"
+        found, most = Counter[str](), prefix.count("/") + depth
+        for path, scope, number in self._db.execute(sql, (project, prefix, prefix + _LAST)):
+            if path.count("/") < most and may_see(scope, viewer):
+                found[path] += number
+        return found
+
+    def etags(self) -> set[str]:
+        """The SHA-256 of every note."""
+        every = self._db.execute("select etag from note")
+        return {etag.hex() if isinstance(etag, bytes) else etag for (etag,) in every}
+
+    def below(self, project: str, folder: str) -> list[NoteInfo]:
+        """All notes of a folder of a project at any depth, whatever their scope, by path."""
+        prefix = f"{folder.strip('/')}/".lstrip("/")
+        return self._select(f"select row from note where {_BELOW}", (project, prefix, prefix + _LAST))
+
+    def complete(self, prefix: str, viewer: str | None, limit: int = 100, project: str | None = None) -> list[str]:
+        """Permalinks that begin with `prefix`, by code point, at most `limit`."""
+        prefix = sqlite_text(prefix)
+        found = self._db.execute(
+            "select distinct permalink from note where permalink >= ?1 and permalink < ?2"
+            " and (?3 is null or project = (select id from project where name = ?3))"
+            f" and project is not (select id from project where name = '{ARCHIVE_PROJECT}')"
+            " and (?4 is null or scope in ('global', 'agent:' || ?4)) order by permalink limit ?5",
+            (prefix, prefix + _LAST, project, viewer, limit),
+        )
+        return [permalink for (permalink,) in found]
+
+    def duplicates(self) -> dict[str, list[NoteInfo]]:
+        """Ids that occur in more than one note."""
+        twice = "select id from note group by id having count(*) > 1"
+        notes = self._select(f"select row from note where id in ({twice}) order by id, path")
+        return {identity: list(some) for identity, some in groupby(notes, lambda note: note.id)}
+
+    def suspicious(self) -> list[NoteInfo]:
+        """The notes that seem to hold injected instructions, newest first."""
+        return self._select("select row from note where suspicious is not null order by row desc")
+
+    def warnings(self) -> list[tuple[str, str, tuple[str, ...]]]:
+        """What was odd about notes when they were read: (project, path, texts)."""
+        source = "note n join project p on p.id = n.project where n.warnings is not null"
+        found = self._db.execute(f"select p.name, n.path, n.warnings from {source} order by 1, 2")
+        return [(project, path, tuple(json.loads(texts))) for project, path, texts in found]
+
+    def stamp(self, project: str, path: str) -> Stamp | None:
+        """The stamp the index knows of a note or an expired entry, None when it knows none."""
+        numbers = "size, mtime_ns, inode"
+        known = f"select {numbers} from note where project = {_PROJECT} and path = ?2"
+        expired = f"select {numbers} from expired where ?1 = 'kv' and path = ?2"
+        found = self._db.execute(f"{known} union all {expired}", (project, path)).fetchone()
+        return None if found is None else Stamp(*found)
+
+    def skipped(self) -> dict[tuple[str, str], tuple[Stamp, str]]:
+        """(project, path) of each file that is no note → the stamp it was read with, and why it is none."""
+        found = self._db.execute("select project, path, size, mtime_ns, inode, why from skipped")
+        return {(project, path): (Stamp(*stamp), why) for project, path, *stamp, why in found}
+
+    def skip(self, project: str, path: str, stamp: Stamp, why: str) -> None:
+        """Remember that the file at `path` is no note as long as it has this stamp."""
+        self._db.execute("insert or replace into skipped values (?, ?, ?, ?, ?, ?)", (project, path, *stamp, why))
+
+    def unskip(self, project: str, path: str) -> None:
+        """Forget what `skip` remembered."""
+        self._db.execute("delete from skipped where project = ? and path = ?", (project, path))
+
+    def expired_paths(self, now: int, limit: int = -1) -> list[str]:
+        """The paths of key-value entries whose time is over at `now` (microseconds since 1970), as far as the index
+        still shows them; at most `limit` of them."""
+        sql = f"select path from note where project = {_PROJECT} and expires < ? limit ?"
+        return [path for (path,) in self._db.execute(sql, (KV_PROJECT, now, limit))]
+
+    def in_other_case(self, project: str, path: str) -> NoteInfo | None:
+        """A note of the same folder and name but for case."""
+        found = self._db.execute(
+            "select n.row, n.path from note_fold f cross join note n on n.row = f.note"
+            f" where f.fold = ? and n.project = {_PROJECT}",
+            (fold_key(posixpath.splitext(path)[0]), project),
+        )
+        rows = [row for row, other in found if other.casefold() == path.casefold()]
+        return next(iter(in_order(self._db, rows)), None)
+
+    def by_permalink(self, project: str, address: str) -> NoteInfo | None:
+        """The first note of a project with exactly this permalink."""
+        # `+`: else SQLite walks all notes of the project in the order of their paths
+        sql = f"select row from note where permalink = ? and +project = {_PROJECT} order by +path limit 1"
+        return next(iter(self._select(sql, (address, project))), None)
+
+    def holding_link(self, identity: str) -> list[NoteInfo]:
+        """The memories whose `links` hold an id."""
+        found = self._select("select distinct note from link where fold = ?", (fold_key(identity),))
+        return [info for info in found if identity in info.links]
+
+    def with_ids(self, ids: Iterable[str], projects: Sequence[str]) -> list[NoteInfo]:
+        """The notes of these projects that have one of these ids; of two with one id, neither is left out."""
+        return self._select(
+            "select n.row from note n join project p on p.id = n.project"
+            " where n.id in (select value from json_each(?)) and p.name in (select value from json_each(?))",
+            (json.dumps(list(ids)), json.dumps(projects)),
+        )
+
+    def survivors(self, ids: Iterable[str]) -> dict[str, NoteInfo]:
+        """The notes that ids were merged into, by id."""
+        sql = "select id, note from merged where id in (select value from json_each(?))"
+        found = self._db.execute(sql, (json.dumps(list(ids)),)).fetchall()
+        notes = {info.row: info for info in in_order(self._db, [row for _, row in found])}
+        return {identity: notes[row] for identity, row in found if row in notes}
+
+    def rows_by_creation(self, viewer: str | None, category: str | None, scope: str | None) -> array[int]:
+        """The rows of all memories `viewer` sees, archived ones too, of one category and scope if given: oldest first,
+        then by id."""
+        found = self._db.execute(
+            f"select row from note where project in (select id from project where name in {MEMORY_PROJECTS})"
+            " and (?1 is null or scope in ('global', 'agent:' || ?1))"
+            " and (?2 is null or category = ?2) and (?3 is null or scope = ?3) order by created, id, row",
+            (viewer, category, scope),
+        )
+        return array("q", (row for (row,) in found))
+
+    def bodies(self, rows: Sequence[int]) -> dict[int, str]:
+        """The texts after the frontmatter of these rows."""
+        sql = "select row, text from text where row in (select value from json_each(?))"
+        return dict(self._db.execute(sql, (json.dumps(list(rows)),)).fetchall())
+
+    def scoped_bodies(self, project: str) -> Iterator[tuple[str, str]]:
+        """(scope, text after the frontmatter) of every note of a project, one at a time."""
+        sql = f"select n.scope, t.text from note n join text t on t.row = n.row where n.project = {_PROJECT}"
+        return iter(self._db.execute(sql, (project,)))
+
+    def sections(self, most: int, reads: Mapping[str, int], moment: datetime) -> list[Section]:
+        """Every category that has memories; of each the `most` (0 = none) first: pinned, often read, new ones, of those
+        that are valid at `moment`.
+
+        `reads` are counted besides those in the frontmatter, by id. Reminders are left to `reminders`.
+        """
+        counted = self._db.execute(
+            "select n.category, count(*), sum(n.phase = 'inbox') from note n join project p on p.id = n.project"
+            f" where {_SHOWN} group by 1"
+        )
+        found = {name: Section(name, total, inbox) for name, total, inbox in counted}
+        over = filters.excluded(filters.invalid_at(filters.valid_spans(self._db), moment), "n.row")
+        invalid = f" and {over}" if over else ""
+        pinned = self._db.execute("select rowid from name_fts where name_fts match ?", (any_of(PINNED, ["true"]),))
+        ranked = self._db.execute(
+            "select category, row from (select n.category, n.row, row_number() over (partition by n.category order by"
+            " n.row in (select value from json_each(?)) desc,"
+            " n.access_count + coalesce(r.value, 0) desc, n.created desc, n.id) as place"
+            " from note n join project p on p.id = n.project left join json_each(?) r on r.key = n.id"
+            f" where {_SHOWN} and n.category <> 'reminders'{invalid}) where place <= ? order by category, place",
+            (json.dumps([row for (row,) in pinned]), json.dumps(reads), most),
+        )
+        for name, row in ranked:
+            found[name].first += in_order(self._db, [row])
+        return list(found.values())
+
+    def reminders(self) -> list[NoteInfo]:
+        """All memories of category `reminders` and scope `global`."""
+        return self._select(
+            "select n.row from note n join project p on p.id = n.project"
+            f" where {_SHOWN} and n.category = 'reminders' order by n.created, n.id"
+        )
+
+
+def _between(prefix: str, folders: Iterable[str], depth: int) -> Iterator[tuple[str, str]]:
+    """The ranges of paths below `prefix` that leave out what lies in the deepest of these folders."""
+    start = prefix
+    for folder in sorted(f"{each}/" for each in folders if each.count("/") == prefix.count("/") + depth - 1):
+        yield start, folder
+        start = folder + _LAST
+    yield start, prefix + _LAST
+
+
+class Kept(NamedTuple):
+    """What a list shows of an entry; `created` in microseconds since 1970, `body` the text after the frontmatter."""
+
+    row: int
+    path: str
+    namespace: str
+    key: str
+    id: str
+    scope: str
+    created: int
+    access_count: int
+    size: int
+    body: str
+
+
+class Expired(NamedTuple):
+    """An entry whose time is over and whose file is still there."""
+
+    path: str
+    namespace: str
+    scope: str
+
+
+class EntryQueries(Queries):
+    """Reads the key-value entries of one index, and retires those past their time to live."""
+
+    def kept(self, *, bodies: bool = True) -> Iterator[Kept]:
+        """Every entry that is not expired; without `bodies` each `body` is empty."""
+        from memoranda.note.entry import namespace_in
+
+        body = "t.text" if bodies else "''"
+        found = self._db.execute(
+            f"select n.row, n.path, t.front, n.title, n.id, n.scope, n.created, n.access_count, n.size, {body}"
+            f" from note n join text t on t.row = n.row where n.project = {_KV}"
+        )
+        for row, path, front, *rest in found:
+            yield Kept(row, path, namespace_in(front, path), *rest)
+
+    def expired(self, limit: int = -1) -> list[Expired]:
+        """Entries that wait for their removal; `limit` -1 = all."""
+        found = self._db.execute("select path, namespace, scope from expired order by path limit ?", (limit,))
+        return [Expired(*one) for one in found]
+
+    def paths_with(self, key: str) -> Sequence[str]:
+        """Paths of all entries of this key, in any namespace, expired or not."""
+        found = self._db.execute(
+            f"select n.path from note_fold f cross join note n on n.row = f.note where f.fold = ?1 and n.title = ?2"
+            f" and n.project = {_KV} union select path from expired where key = ?2 order by 1",
+            (fold_key(key), key),
+        )
+        return [path for (path,) in found]
+
+    def retire(self, now: int) -> None:
+        """Takes all entries whose time is over at `now` (microseconds since 1970) out of the tables every face reads.
+        Expects to run inside a transaction."""
+        from memoranda.index import writer
+        from memoranda.note.entry import namespace_of
+
+        db = self._db
+        for path in NoteQueries(self._database).expired_paths(now):
+            info = get(db, KV_PROJECT, path)
+            assert info is not None
+            writer.remove(db, KV_PROJECT, path)
+            db.execute(
+                "insert into expired values (?, ?, ?, ?, ?, ?, ?)",
+                (path, info.size, info.mtime_ns, info.inode, namespace_of(info.header, path), info.title, info.scope),
+            )

@@ -1,0 +1,381 @@
+"""Query texts: words, phrases and operators as terms (contract 000b, 6); questions as words and dates.
+
+Whatever a user writes ends up inside quoted FTS5 strings: no input can be syntax.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date, timedelta
+from functools import cache
+
+from memoranda.index.filters import quoted
+from memoranda.text.tokens import flatten, is_cjk, query_text, stop_words, tokens, words
+from memoranda.text.unicode import sqlite_text
+
+MAX_TERMS = 32
+"""More terms, or words of a question, are reduced to the informative ones."""
+
+_PIECE = re.compile(r'"([^"]*)"|([^\s"]+)')
+_OPERATORS = frozenset(("AND", "OR", "NOT"))
+_PHRASE_TOKENS = 64
+_PLAIN_TAIL = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One word or phrase to look for.
+
+    `phrase` is its text for FTS5, `words` its folded words. `open`: may match as a prefix;
+    `single`: one CJK character, always a prefix.
+    """
+
+    text: str
+    phrase: str
+    words: tuple[str, ...]
+    open: bool
+    single: bool = False
+
+    @property
+    def whole(self) -> str:
+        """The FTS5 string that matches whole words."""
+        return quoted(self.phrase) + ("*" if self.single else "")
+
+    @property
+    def prefix(self) -> str:
+        """The FTS5 string that matches the words and what the last one begins."""
+        return quoted(self.phrase) + "*"
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """Terms that must all match, and terms that must not."""
+
+    terms: tuple[Term, ...]
+    without: tuple[Term, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedQuery:
+    """Any of the clauses must match. `bare`: words only, no phrase and no operator."""
+
+    clauses: tuple[Clause, ...]
+    bare: bool
+
+    @property
+    def terms(self) -> list[Term]:
+        """The terms of all clauses, each once."""
+        return list(dict.fromkeys(term for clause in self.clauses for term in clause.terms))
+
+
+def term(text: str, *, phrase: bool = False) -> Term | None:
+    """A piece of query text as a term, None when it contains no letter or digit."""
+    every = tokens(text)[:_PHRASE_TOKENS]
+    if not every:
+        return None
+    written = " ".join(every) if len(text) > 400 else text
+    found, single = (written.replace("\0", " ").strip(), False) if written.isascii() else query_text(written)
+    flat = tuple(map(flatten, every))
+    return Term(text.strip(), found, flat, open=not phrase and not is_cjk(flat[-1]), single=single)
+
+
+def parse(text: str) -> ParsedQuery:
+    """The words, phrases and operators of `text`; a lone operator and an odd quote are text."""
+    pieces: list[Term | str] = []
+    bare = True
+    for match in _PIECE.finditer(sqlite_text(text).replace("\0", " ")):
+        if match[2] in _OPERATORS:
+            pieces.append(match[2])
+            continue
+        is_phrase = match[1] is not None
+        bare = bare and not is_phrase
+        if found := term(match[1] if is_phrase else match[2], phrase=is_phrase):
+            pieces.append(found)
+    clauses, has_operators = _clauses(pieces)
+    for at, clause in enumerate(clauses):  # without repeated terms, and of a long one the informative terms
+        terms = list({one.phrase.casefold(): one for one in reversed(clause.terms)}.values())[::-1]
+        if len(terms) > MAX_TERMS:
+            informative = set(words(" ".join(one.text for one in terms)))
+            rare = [one for one in terms if not one.open or any(word in informative for word in one.words)]
+            terms = (rare or terms)[:MAX_TERMS]
+        clauses[at] = Clause(tuple(terms), clause.without[:MAX_TERMS])
+    return ParsedQuery(tuple(clauses), bare and not has_operators)
+
+
+def is_plain(text: str) -> bool:
+    """Whether `text` is bare words with three informative ones near its end: told without parsing a long text."""
+    if '"' in text or "\0" in text or not _OPERATORS.isdisjoint(text.split()):
+        return False
+    end = words(text[-_PLAIN_TAIL:].partition(" ")[2] if len(text) > _PLAIN_TAIL else text)
+    return sum(not is_cjk(word) for word in end if word not in stop_words()) > 2
+
+
+def _clauses(pieces: list[Term | str]) -> tuple[list[Clause], bool]:
+    """Terms grouped by OR, and whether there is an operator. NOT excludes the next term, AND changes nothing."""
+    clauses: list[Clause] = []
+    terms: list[Term] = []
+    without: list[Term] = []
+    operators, position = False, 0
+    while position < len(pieces):
+        piece = pieces[position]
+        after, later = (*pieces[position + 1 : position + 3], None, None)[:2]
+        joins = bool(terms or without) and (isinstance(after, Term) or (after == "NOT" and isinstance(later, Term)))
+        position += 1
+        if isinstance(piece, Term):
+            terms.append(piece)
+        elif piece == "NOT" and isinstance(after, Term):
+            without.append(after)
+            operators, position = True, position + 1
+        elif piece == "OR" and joins:
+            clauses.append(Clause(tuple(terms), tuple(without)))
+            terms, without, operators = [], [], True
+        elif piece == "AND" and joins:
+            operators = True
+        else:
+            lone = term(piece.lower())
+            assert lone is not None
+            terms.append(lone)
+    if terms or without:
+        clauses.append(Clause(tuple(terms), tuple(without)))
+    return clauses[:MAX_TERMS], operators
+
+
+def relaxable(query: ParsedQuery, *, quotes: bool = False, least: int = 3) -> bool:
+    """Whether a query without hits may be repeated with OR: it has `least` or more bare words, a long CJK run counting
+    for several. With `quotes` a phrase may be among them."""
+    if len(query.clauses) != 1 or query.clauses[0].without or not (query.bare or quotes):
+        return False
+    size = sum(
+        (len(word) // 2 if len(word) > 6 else 1) if is_cjk(word) else 1
+        for one in query.clauses[0].terms
+        if one.open or is_cjk(one.words[-1])
+        for word in one.words
+    )
+    return size >= least
+
+
+def says_much(query: ParsedQuery) -> bool:
+    """Whether notes that hold some of the words are worth showing beside those that hold all: a long CJK run, or three
+    informative words. An address (`city/tram`) is one piece and names one thing."""
+    if any(is_cjk(one.words[-1]) for one in query.terms):
+        return True
+    return len(query.terms) > 1 and sum(word not in stop_words() for one in query.terms for word in one.words) > 2
+
+
+_WHOLE, _LONG, _LONG_QUESTION = 400, 80, 30
+_TOLD = 1_000
+_MARK = re.compile(r"[?？]\W*$")
+_PARTICLE = re.compile(r"(?:[吗呢嗎]|(?:です|ます|した|せん|だろう|でしょう)か)\W*$")
+_SENTENCE = re.compile(r"[^.!?。！？\n]+[.!?。！？]*")
+_ASKING = (
+    "what", "when", "where", "who", "whom", "whose", "which", "why", "how", "did", "does", "do", "is", "are", "was",
+    "were", "has", "have", "had", "can", "could", "will", "would", "should",
+)  # fmt: skip
+_START = re.compile(rf"\b(?:{'|'.join(word.title() for word in _ASKING)})\b")
+_ASIAN = re.compile(
+    "什么|怎么|怎样|如何|为什么|哪|多少|几[个点号月岁次时位]|多[大久长远]|谁|啥|咋|何时|何处|是否|有没有"
+    "|什麼|怎麼|為什麼|誰|なに|何|いつ|どこ|だれ|なぜ|どう|どの|どれ|どちら|いくつ|いくら|누구|언제|어디|무엇|어떻게"
+)
+_WHEN = re.compile(
+    r"\bwhen\b|\bwhat (?:date|day|month|year|time)\b|\bhow long\b"
+    "|什么时候|何时|哪天|哪年|哪一|几[点号月]|多久|いつ|何時|언제",
+    re.I,
+)
+_MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october",
+           "november", "december")  # fmt: skip
+_NAME = "|".join([*_MONTHS, *(name[:3] for name in _MONTHS if name != "may"), "sept"])
+_YEAR = re.compile(r"(?<![\da-z-])((?:19|20)\d\d)(?![\da-z])")
+_BEFORE_MAY = re.compile(r"\b(?:in|of|since|during|until|last|this)\s+$")
+
+
+_HELPS = "is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|might|may|must"
+_ASKS = r"\b(?:what|which|who|whom|where)\b"
+_WORD = r"[\w+'’/-]+"
+SEVERAL = re.compile(
+    rf"{_ASKS}\s+(?:are|were|have|has)\b"  # what are, where has
+    rf"|{_ASKS}(?:\s+(?!(?:{_HELPS})\b){_WORD}){{1,4}}\s+(?:are|were|have|has)\b"  # which of her friends have
+    rf"|\b(?:what|which)\s+(?:(?!(?:{_HELPS})\b){_WORD}\s+){{0,4}}?(?!(?:{_HELPS}|this|always)\b)[\w+/-]{{2,}}(?<![sui])s"
+    rf"(?=\s+(?:{_HELPS}|in|of|to|for|from|on|with|at|that|and|or)\b|\s*[,?])"  # what kinds of, which books did
+    r"|\bhow many\b|\bboth\b"
+    r"|哪些|哪几|几[个种次本位家]|都有|都.{0,8}过",
+    re.I,
+)
+"""What tells that a question asks for several things: a plural, the perfect tense ("where has she worked"), or how many
+they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """Days a question names: `first` to `last` (YYYY-MM-DD, inclusive), MM-DD where no year is named. `weight`: the
+    narrower, the higher."""
+
+    first: str
+    last: str
+    weight: float
+
+    def share(self, day: str) -> float:
+        """The weight if `day` lies in the period, else 0."""
+        return self.weight if self.first <= day[-len(self.first) :] <= self.last else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """`words`: lower case, each once, CJK runs as pairs; `weak`: those pairs that lie across a stop word. `when`: it
+    asks for a time. `only_days`: it names nothing but days."""
+
+    words: tuple[str, ...]
+    weak: frozenset[str]
+    periods: tuple[Period, ...]
+    when: bool
+    only_days: bool = False
+
+
+def read_question(text: str, today: date | None = None) -> Question:
+    """The question in `text`; of a long text, as far as it asks (`focus_of`). `today` is what "last week" counts from;
+    without it only written dates are understood."""
+    asked = focus_of(text)
+    named = periods(asked, today)
+    found = dict.fromkeys(pair for word in words(asked) for pair in _pairs(word))
+    across = dict.fromkeys(pair for run in tokens(asked) if is_cjk(run) for pair in _pairs(run) if len(pair) > 1)
+    weak = across.keys() - found.keys()
+    found |= across
+    only = bool(named) and stop_words().issuperset(words(_RELATIVE.sub(" ", asked.lower())))
+    return Question(tuple(found), frozenset(weak), tuple(named), _WHEN.search(asked) is not None, only)
+
+
+def _pairs(word: str) -> list[str]:
+    return [word[at : at + 2] for at in range(len(word) - 1)] if len(word) > 2 and is_cjk(word) else [word]
+
+
+def is_question(text: str) -> bool:
+    """Whether `text` is a question in plain language, by its end or its first word."""
+    return is_short_question(text) or any(one.lower() in _ASKING for one in tokens(text.strip()[:40])[:1])
+
+
+def is_short_question(text: str) -> bool:
+    """Whether `text` is a question however few words it has: by a question mark, or a question word in Chinese,
+    Japanese or Korean. An English one in front proves nothing: `will smith` are two words."""
+    end = text.strip()[-40:]
+    return bool(_MARK.search(end[-8:]) or _PARTICLE.search(end[-8:]) or _ASIAN.search(end))
+
+
+def is_certain_question(text: str) -> bool:
+    """Whether `text` is certainly a question in Chinese, Japanese or Korean: it has a question word and the end of a
+    question. Without the end it may be a part of a sentence somebody looks for."""
+    end = text.strip()
+    return _PARTICLE.search(end[-8:]) is not None or bool(_MARK.search(end[-8:]) and _ASIAN.search(end[-40:]))
+
+
+def focus_of(text: str) -> str:
+    """Of a text of over 400 characters or 80 words all its questions; of one of 1,000 characters or more the one at its
+    end, with the sentence before when it says little. Else all of it: what was told first may be what is asked
+    about."""
+    if len(text) < _WHOLE and len(tokens(text)) <= _LONG:
+        return text
+    sentences = [match.group() for match in _SENTENCE.finditer(text) if match.group().strip()]
+    asking = [at for at, one in enumerate(sentences) if one.rstrip().endswith(("?", "？"))]
+    if not asking:
+        return text
+    if len(asking) > 1 and len(text) < _TOLD:
+        return "".join(sentences[at] for at in asking)
+    at = asking[-1]
+    found = sentences[at]
+    if len(tokens(found)) > _LONG_QUESTION:
+        starts = [match.start() for match in _START.finditer(found)]
+        found = found[starts[-1] :] if starts and len(words(found[starts[-1] :])) > 1 else found
+    while at and len(words(found)) < 2:
+        at -= 1
+        found = sentences[at] + found
+    return found
+
+
+def periods(text: str, today: date | None = None) -> list[Period]:
+    """The days `text` names: dates, months, years, and days relative to `today`."""
+    low = text.lower()
+    found = [one for match in _dates().finditer(low) for one in _written(match)]
+    found += [Period(f"{year}-01-01", f"{year}-12-31", 0.3) for year in _YEAR.findall(low)]
+    if today is not None:
+        found += [Period(first.isoformat(), last.isoformat(), 1.3) for first, last in _relative(low, today)]
+    return found
+
+
+@cache
+def _dates() -> re.Pattern[str]:
+    return re.compile(
+        r"(?<!\d)(?P<y1>(?:19|20)\d\d)\s*[-/年]\s*(?P<m1>\d{1,2})(?:\s*[-/月]\s*(?P<d1>\d{1,2}))?(?!\d)"
+        r"|(?<!\d)(?P<m2>\d{1,2})月(?:(?P<d2>\d{1,2})[日号])?"
+        rf"|(?:\b(?P<d3>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?)?\b(?P<name>{_NAME})\b\.?"
+        r"(?:\s+(?P<d4>\d{1,2})(?:st|nd|rd|th)?\b)?(?:,?\s+(?P<y3>(?:19|20)\d\d))?"
+    )
+
+
+def _written(match: re.Match[str]) -> list[Period]:
+    """A month, and the day in it. "may" counts as a month only with a day, a year or a preceding word that says so."""
+    name, year = match["name"], match["y1"] or match["y3"]
+    day = match["d1"] or match["d2"] or match["d3"] or match["d4"]
+    if name == "may" and not (day or year or _BEFORE_MAY.search(match.string, 0, match.start())):
+        return []
+    starts = [one[:3] for one in _MONTHS]
+    month = starts.index(name[:3]) + 1 if name else int(match["m1"] or match["m2"])
+    if not 1 <= month <= 12:
+        return []
+    lead = f"{year}-{month:02}" if year else f"{month:02}"
+    found = [Period(f"{lead}-01", f"{lead}-31", 1.0)]
+    if day and 1 <= int(day) <= 31:
+        found.append(Period(f"{lead}-{int(day):02}", f"{lead}-{int(day):02}", 1.0))
+    return found
+
+
+def _relative(low: str, today: date) -> list[tuple[date, date]]:
+    """The first and last days of what `low` names relative to `today`."""
+    found: list[tuple[date, date]] = []
+    for match in _RELATIVE.finditer(low):
+        if match["count"]:
+            count = int(match["count"]) if match["count"].isdecimal() else _NUMBERS[match["count"]]
+            if (days := count * _UNITS[match["unit"]]) <= 40_000:
+                slack, middle = timedelta(days=_UNITS[match["unit"]] // 2), today - timedelta(days=days)
+                found.append((middle - slack, middle + slack))
+            continue
+        unit, back = _NAMED[next(names for names in _NAMED if match["named"] in names)]  # so many units before today's
+        if unit == "day":
+            found.append((today - timedelta(days=back),) * 2)
+        elif unit == "week":
+            first = today - timedelta(days=today.weekday() + 7 * back)
+            found.append((first, first + timedelta(days=6)))
+        elif unit == "month":
+            years, month = divmod(today.year * 12 + today.month - 1 - back, 12)
+            first = date(years, month + 1, 1)
+            found.append((first, (first + timedelta(days=31)).replace(day=1) - timedelta(days=1)))
+        else:
+            found.append((date(today.year - back, 1, 1), date(today.year - back, 12, 31)))
+    return found
+
+
+_NAMED = {
+    ("today", "tonight", "this morning", "今天", "今日"): ("day", 0),
+    ("yesterday", "last night", "昨天", "昨晚", "昨日"): ("day", 1),
+    ("the day before yesterday", "前天"): ("day", 2),
+    ("this week", "本周", "这周", "这个星期", "今週"): ("week", 0),
+    ("last week", "上周", "上个星期", "上星期", "先週"): ("week", 1),
+    ("this month", "本月", "这个月", "今月"): ("month", 0),
+    ("last month", "上个月", "上月", "先月"): ("month", 1),
+    ("this year", "今年"): ("year", 0),
+    ("last year", "去年", "昨年"): ("year", 1),
+    ("前年",): ("year", 2),
+}
+_UNITS = {"day": 1, "week": 7, "month": 30, "year": 365, "天": 1, "日": 1, "周": 7, "个星期": 7, "个月": 30, "年": 365}
+_NUMBERS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
+_NUMBERS |= {"一": 1, "两": 2, "二": 2, "三": 3, "四": 4, "五": 5, "六": 6}
+
+
+def _one_of(some: Iterable[str]) -> str:
+    return "|".join(sorted(some, key=len, reverse=True))
+
+
+_RELATIVE = re.compile(
+    rf"(?P<named>{_one_of(name for key in _NAMED for name in key)})"
+    rf"|(?:\b|(?<![\d一两二三四五六]))(?P<count>\d{{1,4}}|{_one_of(_NUMBERS)})\s*"
+    rf"(?P<unit>{_one_of(_UNITS)})(?:s?\s+ago\b|前)"
+)

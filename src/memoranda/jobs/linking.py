@@ -1,0 +1,259 @@
+"""Cross-category analysis: links between memories of different categories that have rare things in common.
+
+Pure: plans over `MemoryState` values. Source: contract 001, 6.
+
+A pair is *related* when the evidence would link it. A memory's links to related memories count towards its 3 whoever
+made them: so a second run gives it no more. Of the 50 of a run, related pairs both `updated` at `now` are taken as made
+by this very run: with the same clock nothing is left to do, with a later one the next 50 are. Both counts only grow
+when a plan is carried out, therefore what was refused once is refused again.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from heapq import heapify, heappop, heappush, nsmallest
+from itertools import chain
+from operator import add
+from pathlib import Path
+
+from memoranda.jobs.dedup import han_runs, plain, words
+from memoranda.jobs.job import DREAM, LINK, Action, MemoryState, linked_pairs
+from memoranda.note.model import ORGANIZED, REMINDERS
+
+LEAST_SCORE = 2.0
+MOST_LINKS = 3
+"""Links to related memories a memory has when it gets no more."""
+MOST_LINKS_PER_RUN = 50
+MOST_TERMS = 3
+"""Shared terms of a pair that count."""
+MOST_WITH_TAG = 10
+MOST_WITH_NAME = 5
+TAG, TARGET, NAME, TERM = 1.0, 1.5, 2.0, 1.0
+_TARGET_LENGTH = 100
+_MARKED = re.compile(r"[\d_.-]")
+_SIGNS = re.compile("[_.-]")
+_WIKILINK = re.compile(r"!?\[\[[^\[\]\n]{1,400}\]\]")
+_SHORTEST = 4
+"""Letters of the shortest plain word that is evidence."""
+_NAME = re.compile(r"(?<![^\s(\"'“‘/])[A-ZÀ-ÖØ-Þ][^\W\d_]+(?:-[A-ZÀ-ÖØ-Þ][^\W\d_]+)*")
+_BEGINNING = re.compile(
+    r"(?:\A|(?<!\bDr)(?<!\bMr)(?<!\bMrs)(?<!\bMs)(?<!\bProf)\.|[!?:;\n]|^[-*#>]+)\s*[\"'“‘(]?\Z", re.M
+)
+
+
+def without_wikilinks(text: str) -> str:
+    """`text` with a blank for every `[[wikilink]]`: their targets are evidence of their own."""
+    return _WIKILINK.sub(" ", text) if "[[" in text else text
+
+
+def evidence_words(low: str) -> set[str]:
+    """The words of a plain text that can be evidence: of four letters or more and no stop words, or marked by a digit,
+    `_`, `-` or `.` within. Numbers are none, but versions, dates and addresses are (`3.11.2`). Without wikilinks.
+    """
+    found = set(words(without_wikilinks(low))) - _stop_words()
+    letters = {word: sum(map(str.isalpha, word)) for word in found}
+    return {
+        word for word in found
+        if letters[word] >= (1 if _MARKED.search(word) else _SHORTEST) or len(_SIGNS.findall(word)) > 1
+    }  # fmt: skip
+
+
+def evidence_pairs(low: str) -> set[str]:
+    """The pairs of neighbouring Han characters of a plain text that can be evidence. Without wikilinks."""
+    runs = han_runs(without_wikilinks(low))
+    return {pair for run in runs for pair in map(add, run, run[1:])} - _stop_words()
+
+
+def name_words(text: str) -> tuple[dict[str, str], set[str]]:
+    """The words of a text written with a capital: in lower case to how they are written, and those of them that stand
+    within a sentence, where only names do. Without wikilinks, weekdays and months."""
+    found: dict[str, str] = {}
+    within: set[str] = set()
+    text = without_wikilinks(text)
+    for match in _NAME.finditer(text):
+        low = match[0].lower()
+        if len(low) > 2 and low not in _stop_words() and low.removesuffix("s") not in _calendar():
+            found.setdefault(low, match[0])
+            if not _BEGINNING.search(text[max(0, match.start() - 6) : match.start()]):
+                within.add(low)
+    return found, within
+
+
+@cache
+def _calendar() -> frozenset[str]:
+    from memoranda.note.timephrase.lexer import table
+
+    return frozenset([*table("english.weekdays"), *table("english.months")])
+
+
+@cache
+def _stop_words() -> frozenset[str]:
+    lines = Path(__file__).with_name("stopwords.txt").read_text(encoding="utf-8").splitlines()
+    return frozenset(word for line in lines if not line.startswith("#") for word in line.split())
+
+
+@dataclass(frozen=True, slots=True)
+class _Marked:
+    """A memory with what can tie it to others, rare ones only: tags, wikilink targets and names (folded, to how they
+    are written), words, and pairs of Han characters."""
+
+    memory: MemoryState
+    tags: dict[str, str]
+    targets: dict[str, str]
+    names: dict[str, str]
+    words: set[str]
+    pairs: set[str]
+
+
+def plan_links(memories: Sequence[MemoryState], now: datetime | None = None) -> list[Action]:
+    """The links dream level 3 makes, best score first, ties by ids; each `reason` is the evidence in words.
+
+    Give all memories, those in the inbox and reminders included: reminders take no part, nor do they count when it
+    is asked how many memories have a tag or a term (the engine makes them out of other memories' text). Linked are
+    organized memories of one scope and different categories that share evidence of LEAST_SCORE or more and are
+    neither linked nor were unlinked. `now` is the time such links are stamped with as `updated`.
+    """
+    pairs = _Pairs(sorted((each for each in memories if each.category != REMINDERS), key=lambda each: each.id))
+    known = pairs.memories
+    left = MOST_LINKS_PER_RUN
+    if now is not None:
+        left -= sum(known[a].updated == now == known[b].updated for a, b in pairs.related)
+    found: list[Action] = []
+    heap = pairs.likely() if left > 0 else []
+    heapify(heap)
+    while heap and len(found) < left:
+        most, a, b = heappop(heap)
+        if max(pairs.links[a], pairs.links[b]) < MOST_LINKS:
+            score, reasons = pairs.evidence(a, b)
+            if -score == most:
+                found.append(Action(DREAM, LINK, known[a].id, ", ".join(reasons), known[a].path, target=known[b].id))
+                pairs.links.update((a, b))
+            elif score >= LEAST_SCORE:
+                heappush(heap, (-score, a, b))
+    return found
+
+
+class _Pairs:
+    """The memories that take part, in the order of their ids, and what each shares with which others.
+
+    A pair is two positions in `memories`, the smaller first. `related` are the linked pairs the evidence would link,
+    `links` counts them by position.
+    """
+
+    def __init__(self, memories: Sequence[MemoryState]):
+        marked, self._counts = _rare_marks(memories)
+        self._marked = [each for each in marked if each.memory.phase == ORGANIZED]
+        self.memories = [each.memory for each in self._marked]
+        self._with = defaultdict[tuple[str, str, str], list[int]](list)
+        for at, each in enumerate(self._marked):
+            for kind in ("tags", "targets", "names", "words", "pairs"):
+                for mark in getattr(each, kind):
+                    self._with[each.memory.scope, kind, mark].append(at)
+        linked = linked_pairs(self.memories)
+        self._closed = linked | linked_pairs(self.memories, "unlinked")
+        self.related = [
+            (a, b)
+            for a, b in linked
+            if self.memories[a].scope == self.memories[b].scope
+            and self.memories[a].category != self.memories[b].category
+            and self.evidence(a, b)[0] >= LEAST_SCORE
+        ]
+        self.links = Counter(chain.from_iterable(self.related))
+
+    def likely(self) -> list[tuple[float, int, int]]:
+        """All pairs the evidence may link that are neither linked nor were unlinked, each with the score it has at
+        most, negative: less where neighbouring pairs of characters count once."""
+        found = []
+        for at, mine in enumerate(self._marked):
+            marks = defaultdict[int, float](float)
+            terms = Counter(self._later(at, words=mine.words, pairs=mine.pairs))
+            for weight, kind in ((TAG, "tags"), (TARGET, "targets"), (NAME, "names")):
+                for other in self._later(at, **{kind: getattr(mine, kind)}):
+                    marks[other] += weight
+            for other in marks.keys() | {each for each, count in terms.items() if TERM * count >= LEAST_SCORE}:
+                most = marks[other] + TERM * min(MOST_TERMS, terms[other])
+                is_open = mine.memory.category != self.memories[other].category and (at, other) not in self._closed
+                if most >= LEAST_SCORE and is_open:
+                    found.append((-most, at, other))
+        return found
+
+    def _later(self, at: int, **marks: Iterable[str]) -> Iterator[int]:
+        """The later memories that have these marks, each as often as it has one."""
+        scope = self.memories[at].scope
+        lists = (self._with[scope, kind, mark] for kind, each in marks.items() for mark in each)
+        return chain.from_iterable(positions[bisect_right(positions, at) :] for positions in lists)
+
+    def evidence(self, a: int, b: int) -> tuple[float, list[str]]:
+        """The score of what two memories share, and each reason in words: `tag "x"`, `link "y"`, `name "N"`,
+        `term "z"`; of the terms the rarest. Four Han characters or more count like two terms."""
+        mine, other = self._marked[a], self._marked[b]
+        tags = sorted(mine.tags.keys() & other.tags.keys())
+        targets = sorted(mine.targets.keys() & other.targets.keys())
+        names = sorted(mine.names.keys() & other.names.keys())
+        terms = [(self._counts[word], word) for word in mine.words & other.words]
+        long = 0
+        if pairs := mine.pairs & other.pairs:
+            for phrase in phrases(mine.memory.content, pairs):
+                terms.append((min(self._counts[pair] for pair in map(add, phrase, phrase[1:])), phrase))
+                long += len(phrase) > 3
+        best = [f'term "{term}"' for _, term in nsmallest(MOST_TERMS, terms)]
+        reasons = [f'tag "{mine.tags[tag]}"' for tag in tags] + [f'link "{mine.targets[each]}"' for each in targets]
+        reasons += [f'name "{mine.names[each]}"' for each in names]
+        score = TAG * len(tags) + TARGET * len(targets) + NAME * len(names) + TERM * min(MOST_TERMS, len(best) + long)
+        return score, reasons + best
+
+
+def phrases(content: str, pairs: Iterable[str]) -> list[str]:
+    """The longest pieces of a text made of these pairs of Han characters, no pair used twice."""
+    wanted, pieces = set(pairs), [""]
+    for run in han_runs(without_wikilinks(plain(content))):
+        for pair in map(add, run, run[1:]):
+            if pair not in wanted:
+                pieces.append("")
+            else:
+                pieces[-1] += pair[1] if pieces[-1] else pair
+        pieces.append("")
+    found, used = [], set[str]()
+    for piece in sorted(filter(None, pieces), key=len, reverse=True):
+        here = set(map(add, piece, piece[1:]))
+        if used.isdisjoint(here):
+            found.append(piece)
+        used |= here
+    return found
+
+
+def _rare_marks(memories: Sequence[MemoryState]) -> tuple[list[_Marked], Counter[str]]:
+    """The marks of each memory that more than one and not too many have, and how many have each term."""
+    tags, targets, terms, named = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
+    sure: set[str] = set()
+    every = []
+    for memory in memories:
+        low = plain(memory.content)
+        tagged = {plain(tag).strip(): tag for tag in reversed(memory.tags)}
+        linked = {key: each for each in reversed(memory.targets) if (key := plain(each).strip()[:_TARGET_LENGTH])}
+        names, within = name_words(memory.content)
+        sure |= within
+        every.append(_Marked(memory, tagged, linked, names, evidence_words(low), evidence_pairs(low)))
+        named.update(names.keys())
+        tags.update(tagged.keys())
+        targets.update(linked.keys())
+        terms.update(every[-1].words | every[-1].pairs)
+    most = max(5, len(memories) // 100)
+    rare = {term for term, count in terms.items() if 2 <= count <= most}
+    return [
+        _Marked(
+            each.memory,
+            {key: tag for key, tag in each.tags.items() if 2 <= tags[key] <= MOST_WITH_TAG},
+            {key: target for key, target in each.targets.items() if targets[key] > 1},
+            {key: name for key, name in each.names.items() if key in sure and 2 <= named[key] <= MOST_WITH_NAME},
+            each.words & rare,
+            each.pairs & rare,
+        )
+        for each in every
+    ], terms

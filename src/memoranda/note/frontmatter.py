@@ -1,0 +1,380 @@
+"""The YAML header of a note: reading it as written, changing single keys, writing new ones.
+
+Source: contract 000b, 2. Usual shapes are read by two patterns here; everything else goes to PyYAML.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from datetime import date, datetime
+from functools import cache, partial
+from itertools import accumulate
+from typing import Any, Final, NamedTuple
+
+from memoranda.clock import stamp
+
+REMOVE: Final = object()
+"""The value that takes a key out: see `set_keys`."""
+
+
+class Parts(NamedTuple):
+    """The YAML between the fences (None without a header), and the offset where the body begins."""
+
+    yaml: str | None
+    body_at: int
+
+
+_TYPED: dict[str, Any] = {"": None, "~": None, "null": None, "true": True, "false": False}
+_OPENING = re.compile(r"\ufeff?---[ \t]*\r?\n")
+_CLOSING = re.compile(r"\n---[ \t]*(?:\r?\n|\Z)")
+
+
+def split(text: str) -> Parts:
+    """Where header and body of a file's text are; a BOM belongs to neither. The header's YAML is without its fences.
+    Without a header the body is all of the text."""
+    # The line break of the opening fence may be the one before the closing fence.
+    if (opening := _OPENING.match(text)) and (closing := _CLOSING.search(text, opening.end() - 1)):
+        return Parts(text[opening.end() : closing.start() + 1], closing.end())
+    return Parts(None, 1 if text.startswith("\ufeff") else 0)
+
+
+# A plain scalar of one line that is that text to every YAML reader; no `: `, ` #` or final `:`.
+# (Written as what it is not: `re` is slow at compiling large ranges.)
+_START = r"[^\x00-'),*:-@\[-^`{-\xa0-]"
+_PLAIN = rf"{_START}[^:#]*+(?:(?::(?=[^ ])|(?<! )#)[^:#]*+)*+"
+_IN_FLOW = rf"""(?:{_START}[^,:#\[\]{{}}]*+|"[^"\\]*"|'[^']*')"""
+_KEY = r"[^\W\d][\w.\-]{0,99}(?: [\w.\-]{1,50}){0,6}"
+_ROW = re.compile(
+    rf"""({_KEY}):(?: +(?:({_PLAIN})|(?:"([^"\\]*)"|'([^']*)'|\[ *({_IN_FLOW}(?: *,\ *{_IN_FLOW})*)? *\]) *))? *"""
+).fullmatch
+_ITEM = re.compile(rf"""( *)- +(?:({_PLAIN})|(?:"([^"\\]*)"|'([^']*)') *)""").fullmatch
+_FLOW_ITEM = re.compile(rf""" *(?:({_START}[^,:#\[\]{{}}]*+)|"([^"\\]*)"|'([^']*)') *,?""")
+
+
+LONGEST = 500_000
+"""Characters of a header that is read."""
+
+
+def parse(yaml_text: str) -> dict[str, Any]:
+    """The header's mapping: scalars as written, plain `true`, `false`, `null`, `~` and nothing typed. An empty header
+    is an empty mapping. Raises ValueError(reason) for text that is no YAML or no mapping, or longer than any header."""
+    if len(yaml_text) > LONGEST:
+        raise ValueError(f"it has {len(yaml_text):,} characters, more than {LONGEST:,}")
+    rows = _usual(yaml_text)
+    return _full(yaml_text) if rows is None else rows
+
+
+def parse_typed(yaml_text: str) -> dict[str, Any]:
+    """As `parse`, but plain numbers written as JSON writes them are numbers. Raises ValueError."""
+
+    def typed(text: str) -> Any:
+        try:
+            value = json.loads(text) if text[:1] in "-0123456789" else text
+        except ValueError:
+            return text
+        return value if json.dumps(value) == text else text
+
+    return _full(yaml_text, typed)
+
+
+def _usual(text: str) -> dict[str, Any] | None:
+    """The mapping when every line has a usual shape; None: PyYAML must read it."""
+    if "\r" in text:
+        text = text.replace("\r\n", "\n")
+    if not text.replace("\n", "").isprintable():
+        return None
+    rows: dict[str, Any] = {}
+    open_key, indent = None, ""
+    for line in text.split("\n"):
+        key, blank, value = line.partition(": ")
+        is_plain = blank and value[:1].isalnum() and "#" not in value and ": " not in value and value[-1] not in ": "
+        if is_plain and key.isidentifier() and len(key) < 100:  # so plain that no pattern need look at it
+            if key in rows:
+                return None
+            rows[key] = _TYPED.get(value, value)
+            open_key = None
+        elif row := _ROW(line):
+            key, group, open_key = row[1], row.lastindex, None
+            if key in rows:
+                return None
+            if group == 2:
+                value = row[2].rstrip()
+                rows[key] = _TYPED.get(value, value)
+            elif group == 1 and line.rstrip().endswith("]"):
+                rows[key] = []
+            elif group == 1:
+                rows[key], open_key, indent = None, key, "-"
+            elif group == 5:
+                rows[key] = [_TYPED.get(plain := each[0].rstrip(), plain) if each[0] else each[1] or each[2]
+                             for each in _FLOW_ITEM.findall(row[5])]  # fmt: skip
+            else:
+                rows[key] = row[group or 0]
+        elif item := _ITEM(line):
+            if open_key is None:
+                return None
+            if indent == "-":
+                rows[open_key], indent = [], item[1]
+            elif item[1] != indent:
+                return None
+            value = item[item.lastindex or 0]
+            rows[open_key].append(_TYPED.get(value.rstrip(), value.rstrip()) if item[2] else value)
+        elif line and not line.isspace() and not line.lstrip().startswith("#"):
+            return None
+    return rows
+
+
+_NODES, _DEPTH, _COLUMNS = 100_000, 100, 400
+_RUN = re.compile(rf"^[ \-?]{{{_COLUMNS}}}", re.MULTILINE)
+
+
+def _full(text: str, plain: Callable[[str], Any] = str) -> dict[str, Any]:
+    """The mapping as PyYAML reads it, without its guesses about types; `plain` reads what stands without quotes."""
+    import yaml
+
+    # YAML's parser recurses in C and could run out of stack; nobody writes such a header.
+    signs = re.findall(r"[\[\]{}]", text) if text.count("[") + text.count("{") > _DEPTH else ()
+    depths = accumulate(signs, lambda depth, sign: depth + 1 if sign in "[{" else max(depth - 1, 0), initial=0)
+    if _RUN.search(text) or max(depths) > _DEPTH:
+        raise ValueError("it is nested too deeply")
+    try:
+        root = _composer()(text).get_single_node()
+    except (yaml.YAMLError, UnicodeEncodeError) as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f" in line {mark.line + 2}" if mark else ""
+        raise ValueError(f"{getattr(error, 'problem', None) or 'it is no text'}{where}") from None
+    if root is None or (root.id == "scalar" and not root.style and root.value in ("", "~", "null")):
+        return {}
+    if root.id != "mapping":
+        raise ValueError("it is no mapping of keys to values")
+    return _built(root, [_NODES], 0, plain)
+
+
+@cache
+def _composer() -> Any:
+    """A loader that resolves nothing but plain true, false and null."""
+    from yaml.cyaml import CParser  # type: ignore[attr-defined]  # the stubs do not export it
+    from yaml.resolver import BaseResolver
+
+    class Composer(CParser, BaseResolver):
+        def __init__(self, text: str):
+            CParser.__init__(self, text)
+            BaseResolver.__init__(self)
+
+    Composer.add_implicit_resolver("!typed", re.compile(r"(?:true|false|null|~|)$"), ["t", "f", "n", "~", ""])
+    return Composer
+
+
+def _built(node: Any, budget: list[int], depth: int, plain: Callable[[str], Any]) -> Any:
+    """A node as a plain value; anchors are expanded up to a bound."""
+    budget[0] -= 1
+    if budget[0] < 0 or depth > _DEPTH:
+        raise ValueError("it is nested too deeply or grows too large")
+    if node.id == "scalar":
+        if node.tag == "!typed":
+            return _TYPED[node.value]
+        return node.value if node.style else plain(node.value)
+    if node.id == "sequence":
+        return [_built(each, budget, depth + 1, plain) for each in node.value]
+    rows: dict[str, Any] = {}
+    for key, value in node.value:
+        if key.id != "scalar":
+            raise ValueError("a key is no text")
+        rows[key.value] = _built(value, budget, depth + 1, plain)
+    return rows
+
+
+# YAML 1.1 and 1.2 and their usual readers take these for something other than text.
+_RETYPED = re.compile(
+    r"~|null|true|false|yes|no|on|off|y|n|<<|="
+    r"|[-+]?(?:0b[01_]+|0o[0-7_]+|0x[0-9a-f_]+|[-+]?\.inf|\.nan)"
+    r"|(?:(?:[-+][0-9_]|[0-9])[0-9_]*(?::[0-9_]+)*\.?[0-9_]*|[-+]?\.[0-9_]+)(?:e[-+]?[0-9]+)?"
+    r"|[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}"
+    r"(?:(?:t|[ \t]+)[0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]*)?)?(?:[ \t]*(?:z|[-+][0-9]{1,2}(?::?[0-9]{2})?))?)?",
+    re.IGNORECASE,
+)
+_UNPRINTABLE = r"\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff"
+_SAFE = re.compile(
+    rf"(?:[^\s\-?:,\[\]{{}}#&*!|>'\"%@`{_UNPRINTABLE}]|[\-?:](?=[^\s,\[\]{{}}]))[^{_UNPRINTABLE}]*"
+)  # fmt: skip
+_ESCAPED = re.compile(f"[{_UNPRINTABLE}]")
+_MOMENT = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?(?:Z|[-+][0-9]{2}:[0-9]{2})?)?"
+)
+_OURS = ["created", "updated", "accessed", "expires", "due", "fired", "acked", "last_used"]
+_TIMES = ("created", "updated", "modified", "date", "expires", *(f"{each}_at" for each in _OURS))
+
+
+def scalar(value: Any) -> str:
+    """`value` as one YAML scalar of one line. Text is plain if readers of YAML 1.1 and 1.2 both read back exactly it,
+    else double-quoted with JSON escapes (a lone surrogate becomes U+FFFD); times are `Z` stamps."""
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, datetime):
+        return stamp(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return ".nan" if math.isnan(value) else ".inf" if value > 0 else "-.inf"
+    if isinstance(value, (int, float)):
+        return repr(value)
+    text = str(value)  # of a date: its ISO form
+    is_plain = _SAFE.fullmatch(text) and ": " not in text and " #" not in text and not text.endswith(":")
+    if isinstance(value, date) or (is_plain and text == text.strip() and not _RETYPED.fullmatch(text)):
+        return text
+    return _quoted(text)
+
+
+def _quoted(value: Any) -> str:
+    """JSON, with escapes for what YAML does not take raw."""
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return _ESCAPED.sub(lambda sign: "\ufffd" if "\ud800" <= sign[0] <= "\udfff" else f"\\u{ord(sign[0]):04x}", text)
+
+
+def dump(mapping: Mapping[str, Any]) -> str:
+    """YAML lines for `mapping`, without fences: lists as block lists with two blanks, mappings as blocks."""
+    return "".join(f"{line}\n" for key, value in mapping.items() for line in _lines(str(key), value, ""))
+
+
+def _lines(key: str, value: Any, indent: str) -> list[str]:
+    # At the start of a line --- and ... would end the document.
+    name = f"{indent}{_quoted(key) if key.startswith(('---', '...')) else scalar(key)}:"
+    if isinstance(value, Mapping):
+        inner = [line for k, v in value.items() for line in _lines(str(k), v, indent + "  ")]
+        return [name, *inner] if inner else [f"{name} {{}}"]
+    if isinstance(value, (list, tuple, set, frozenset)):
+        inner = []
+        for each in value:
+            if isinstance(each, Mapping) and each:
+                first, *rest = [line for k, v in each.items() for line in _lines(str(k), v, indent + "    ")]
+                inner += [f"{indent}  - {first.lstrip(' ')}", *rest]
+            else:
+                plain = _quoted(each) if isinstance(each, (Mapping, list, tuple)) else scalar(each)
+                inner.append(f"{indent}  - {plain}")
+        return [name, *inner] if inner else [f"{name} []"]
+    is_time = isinstance(value, str) and key in _TIMES and _MOMENT.fullmatch(value)
+    return [f"{name} {value if is_time else scalar(value)}"]
+
+
+def set_keys(text: str, changes: Mapping[str, Any], order: Sequence[str] = ()) -> str:
+    """The file's text with these top-level keys set, or taken out by REMOVE; every other byte stays. A key that already
+    holds the value keeps its writing, a changed one its comment. A new key goes behind those that `order` names before
+    it, else to the end of the header. Raises ValueError when the header there does not parse."""
+    yaml_text, body_at = split(text)
+    lines = {key: [] if value is REMOVE else _lines(str(key), value, "") for key, value in changes.items()}
+    written = "".join(f"{line}\n" for own in lines.values() for line in own)
+    if yaml_text is None:
+        block = f"---\n{written}---\n" if written else ""
+        return text[:body_at] + (block.replace("\n", "\r\n") if is_crlf(text) else block) + text[body_at:]
+    before, read = parse(yaml_text), parse(written)
+    values = {key: read.get(str(key), REMOVE) for key in changes}
+    differing = {key: own for key, own in lines.items() if before.get(key, REMOVE) != values[key]}
+    if not differing:
+        return text
+    wanted = {key: value for key, value in (before | values).items() if value is not REMOVE}
+    start = text.index("\n") + 1
+    newline = "\r\n" if text[start - 2] == "\r" else "\n"
+    for way in (partial(_by_lines, order=order), _by_round_trip):
+        changed = text[:start] + way(yaml_text, differing, newline) + text[start + len(yaml_text) :]
+        with suppress(ValueError):
+            if (yaml := split(changed).yaml) is not None and parse(yaml) == wanted:
+                return changed
+    raise ValueError(f"the frontmatter is too unusual to set {', '.join(changes)} in it")
+
+
+def is_crlf(text: str) -> bool:
+    """Whether the text has line breaks and every one is CRLF."""
+    return "\r\n" in text and text.count("\n") == text.count("\r\n")
+
+
+_TOP_KEY = re.compile(
+    r"""(?:"((?:[^"\\\n]|\\.)*+)"|'((?:[^'\n]|'')*+)'"""
+    r"""|([^\s"'#&*!|>%@`\[\]{},-](?:[^:#\n]|:(?=\S)|(?<=\S)#)*?))[ \t]*:(?=\s|\Z)"""
+)
+_COMMENT = re.compile(
+    r"""(?:[ \t]+(?:"(?:[^"\\\n]|\\.)*+"|'(?:[^'\n]|'')*+'"""
+    r"""|[^\s"'|>\[{&*!#](?:[^\s#]|(?<=\S)#|[ \t]++(?!#))*+))?([ \t]+#[^\r\n]*)\r?\n"""
+)
+
+
+def entries(yaml_text: str) -> list[tuple[str, str]]:
+    """(key, its lines as written) of the top-level keys, judged by the look of the lines; comments and
+    blank lines between keys are left out."""
+    lines = yaml_text.splitlines(keepends=True)
+    return [(key, "".join(lines[first:last])) for key, first, last in _spans(lines)]
+
+
+def _spans(lines: list[str]) -> list[tuple[str, int, int]]:
+    """(key, first line, line after the last) of each top-level key; comments after a value are not its own."""
+    spans: list[tuple[str, int, int]] = []
+    is_text_block = False
+    for number, line in enumerate(lines):
+        if match := _TOP_KEY.match(line):
+            key = match[3] or (match[2] or "").replace("''", "'")
+            if match[1] is not None:
+                key = match[1]  # one with escapes that are not JSON's stays as written
+                with suppress(ValueError):
+                    key = str(json.loads(f'"{key}"'))
+            spans.append((key, number, number + 1))
+            is_text_block = line[match.end() :].lstrip(" \t")[:1] in ("|", ">")
+        elif spans and line[0] in " \t-" and line.strip() and (is_text_block or not line.lstrip().startswith("#")):
+            spans[-1] = (*spans[-1][:2], number + 1)
+    return spans
+
+
+def _by_lines(yaml_text: str, changes: Mapping[str, Sequence[str]], newline: str, order: Sequence[str]) -> str:
+    """Replace exactly the lines of the keys that change, none for one that goes; new keys go where `order` says, else
+    to the end."""
+    lines = yaml_text.splitlines(keepends=True)
+    for key, written in changes.items():
+        fresh = [line + newline for line in written]
+        spans = _spans(lines)
+        own = [(first, last) for name, first, last in spans if name == key]
+        if not own:
+            earlier = order[: order.index(key)] if key in order else ()
+            place = max((last for name, _, last in spans if name in earlier), default=0) if key in order else len(lines)
+            lines[place:place] = fresh
+        for first, last in reversed(own):  # of keys that stand twice the last one counts
+            name = _TOP_KEY.match(lines[first])
+            comment = _COMMENT.match(lines[first], name.end() if name else 0)
+            if fresh and comment:
+                fresh[0] = fresh[0][: -len(newline)] + comment[1] + newline
+            lines[first:last], fresh = fresh, []
+    return "".join(lines)
+
+
+def _by_round_trip(yaml_text: str, changes: Mapping[str, Sequence[str]], newline: str) -> str:
+    """The same for headers that cannot be edited line by line."""
+
+    def change(rows: Any, load: Callable[[str], Any]) -> None:
+        for key, lines in changes.items():
+            if lines:
+                rows[key] = load("\n".join(lines))[key]
+            else:
+                rows.pop(key, None)
+
+    return round_trip(yaml_text, change).replace("\r\n", "\n").replace("\n", newline)
+
+
+def round_trip(yaml_text: str, change: Callable[[Any, Callable[[str], Any]], None]) -> str:
+    """YAML after `change` of what it holds, through ruamel.yaml, so that comments, order and quotes stay. `change`
+    takes the mapping and what reads YAML. Raises ValueError."""
+    import io
+
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    yaml = YAML()
+    yaml.preserve_quotes = True
+    yaml.width = 1 << 20
+    out = io.StringIO()
+    try:
+        rows = yaml.load(yaml_text)
+        if rows is None:
+            rows = {}
+        change(rows, yaml.load)
+        yaml.dump(rows, out)
+    except (YAMLError, AttributeError, ValueError) as error:
+        raise ValueError(" ".join(str(error).split())) from None
+    return out.getvalue()

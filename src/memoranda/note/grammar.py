@@ -1,0 +1,474 @@
+"""What a note's lines say: observations, relations, headings (contract 000b, 3.1 to 3.3).
+
+One pass over the lines keeps what CommonMark's block structure asks for: the open list items, whether
+a paragraph is open, and the fence, comment or blockquote a line stands in. In project `graph` items
+are read by their sections, and coded texts everywhere (contract 002, 5).
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Callable
+from functools import partial
+
+from memoranda.note.links import coded_text, observation, parse_link, read_relation, tagged
+from memoranda.note.model import Heading, Note, Observation, Relation
+
+LINKS_TO = "links_to"
+
+_SPECIAL = frozenset(["", *" \t\r-*+#>`~<%0123456789_="])
+_NO_TEXT = frozenset(["", *" \t\r-*+#>`~_0123456789"])
+_ONE_ITEM = (2,)
+_MARKER = re.compile(r"(?:[-*+]|([0-9]{1,9})[.)])(?:[ \t]+|$)")
+_RULE = re.compile(r"(?:(?:-[ \t]*+){3,}+|(?:\*[ \t]*+){3,}+|(?:_[ \t]*+){3,}+)$")
+_SETEXT = re.compile(r"(?:=++|-++)[ \t]*+$")
+_FENCE = re.compile(r"(`{3,}+)[^`]*$|(~{3,}+)")
+_HEADING = re.compile(r"(#{1,6})(?:[ \t]+|$)(.*)")
+_CLOSING_SIGNS = re.compile(r"(?:^|[ \t])#+$")
+_QUOTED = re.compile(r"([ \t]*)>(?: ?>)*+ ?")
+_LINK = re.compile(r"\[\[([^\[\]\n]+)\]\]")
+_EMBEDDED = re.compile(r"\.(?!(?:md|markdown)$)(?=[0-9]*[A-Za-z])[A-Za-z0-9]{1,10}$", re.IGNORECASE)
+_SIGNS = re.compile(r"`+|<!--|%%|\\[!-/:-@\[-`{-~]")
+_CLOSERS = {"<!--": "-->", "%%": "%%"}
+STRUCTURED, MOST = 4_000_000, 10_000
+"""How many characters of a note are read for observations, relations and headings, and about how many of each kind."""
+_ELSEWHERE = 1 << 30  # the depth of a paragraph that ends in a blockquote: open, but of no list item
+
+Found = tuple[list[Observation], list[Relation], list[Heading]]
+ListItem = tuple[str, int, str]
+"""(section in lower case or "", line from 1 in the whole file, text) of one list item of a graph note."""
+
+
+def scan(text: str, start: int = 0, *, graph: bool = False, items: list[ListItem] | None = None) -> Found:
+    """The observations, relations and headings of `text[start:]`; lines count from 1 in all of `text`.
+
+    Relations are one per (type, target, project), in order of their lines; a relation item is kept
+    rather than a link of type `links_to` in running text. `graph` reads the note as one of project `graph`;
+    then every list item with text goes to `items`, in order. Of another note's lines those in STRUCTURED characters
+    are read, until there are MOST of a kind.
+    """
+    body = text[start:]
+    if len(body) > STRUCTURED and not graph:
+        body = body[: body.rfind("\n", 0, STRUCTURED) + 1 or STRUCTURED]
+    if "[" not in body and "#" not in body and '`"' not in body:
+        return [], [], []
+    if "\r" in body:
+        body = body.replace("\r\n", "\n")
+    lines = _Lines(body, graph=graph)
+    lines.items = items
+    lines.read(body.split("\n"), text.count("\n", 0, start))
+    return lines.observations, list(lines.relations.values()), lines.headings
+
+
+def is_cut(note: Note) -> bool:
+    """Whether `scan` read only a part of this note, which is none of project `graph`."""
+    most = max(len(note.observations), len(note.relations), len(note.headings))
+    return most >= MOST or len(note.text) - note.body_at > STRUCTURED
+
+
+class _Lines:
+    """The lines of a body read so far, and the state of the blocks that are open."""
+
+    para = -1  # how many list items the open paragraph is in; -1: none is open
+    bare = False  # the last item has no text yet
+    hold: Callable[[str], bool] | None = None  # reads the lines of a fence, comment or quote
+    block_at, block_item = 0, False  # where the gathered paragraph begins, whether it is an item's
+    wanted = frozenset(("observations", "relations"))  # sections of a graph note not met yet
+    sections: tuple[tuple[str, int], ...] = ()  # (name, level) of those the line is in
+    items: list[ListItem] | None = None
+
+    def __init__(self, body: str, *, graph: bool = False, quoted: _Lines | None = None):
+        self.graph, self.quoted = graph, quoted is not None
+        self.is_bounded: bool = quoted.is_bounded if quoted else not graph
+        self.has_links = "[[" in body
+        self.has_ticks = "`" in body  # one character is found much faster than two
+        self.has_comments = ("<" in body and "<!--" in body) or ("%" in body and "%%" in body)
+        self.observations: list[Observation] = []
+        self.relations: dict[tuple[str, str, str | None], Relation] = quoted.relations if quoted else {}
+        self.headings: list[Heading] = []
+        self.last_closers: dict[str, int] = {}
+        self.offsets: list[int] = []  # columns at which the open list items' contents begin
+        self.block: list[str] = []  # the open paragraph's lines, gathered when code may span them
+
+    def read(self, lines: list[str], number: int) -> None:
+        """Read all lines; `number` is how many stand before them in the file."""
+        self.lines, self.offset = lines, number
+        offsets, has_ticks, has_comments, has_links = self.offsets, self.has_ticks, self.has_comments, self.has_links
+        is_simple = not (has_comments or self.quoted)
+        for line in lines:
+            self.number = number = number + 1
+            if not number & 1023 and self.is_bounded:
+                most = max(len(self.observations), len(self.relations), len(self.headings))
+                if most >= MOST:
+                    break
+            if self.hold is not None and self.hold(line):
+                continue
+            sign = line[:1]
+            is_code = has_ticks and "`" in line
+            if sign == "-" and is_simple and not is_code and line[1:2] == " " and line[2:3] not in _NO_TEXT:
+                if self.block:
+                    self._flush()
+                self.para, self.bare = 1, False  # an item that holds nothing but text, the usual one
+                offsets[:] = _ONE_ITEM
+                text = line[2:].rstrip(" \t\r")
+                if text[0] == "[" and not self.graph and (found := observation(text, text, number)):
+                    self.observations.append(found)
+                elif self._reads_item(text, text, number):
+                    continue
+                if has_links and "[[" in text:
+                    self._links(text, text, number)
+            elif not line:
+                if has_ticks or self.bare:
+                    self._blank()
+                self.para = -1
+            elif sign == "#" and is_simple and (heading := _HEADING.match(line)):
+                self._heading(heading, 0)
+            elif sign in _SPECIAL or (has_comments and ("<!--" in line or "%%" in line)):
+                self._special(line)
+            else:
+                if self.para < 0:
+                    self.para, self.bare = 0, False
+                    offsets.clear()
+                if has_ticks:
+                    self._gather(line)
+                elif has_links and "[[" in line:
+                    self._links(line, line, number)
+        self._flush()
+
+    def _special(self, line: str) -> None:
+        """A line that may be more than a paragraph's text."""
+        text = line.lstrip(" \t\r")
+        if not text:
+            self._blank()
+            return
+        indent = len(line) - len(text)
+        if "\t" in line[:indent]:
+            indent = _column(line[:indent], 0)
+        self.bare = False
+        offsets = self.offsets
+        depth = bisect_right(offsets, indent) if offsets else 0
+        relative = indent - offsets[depth - 1] if depth else indent
+        if relative > 3 and not offsets:
+            if self.para < 0:
+                return  # indented code
+            self._text(line, depth)
+            return
+        if self._opens_fence(text, indent, relative, depth):
+            return
+        if self.has_comments and ("<!--" in text or "%%" in text):
+            text, begins = self._without_comments(text)
+            if begins:  # the rest of the line is text, not the start of a block
+                self._close(depth)
+                self._inline(text, _masked(text), self.number)
+                return
+        sign = text[0]
+        if sign in "-*+_0123456789" and self._reads_rule_or_item(text, indent, relative, depth):
+            return
+        if sign == "#" and relative < 4 and (heading := _HEADING.match(text)):
+            self._heading(heading, depth)
+        elif sign == ">":
+            self._quote(depth)
+        elif sign == "=" and self.para == depth and _SETEXT.match(text):
+            self._close(depth)
+        elif relative > 3 and self.para < 0 and not depth:
+            self._close(0)
+        else:
+            self._text(text, depth)
+
+    def _blank(self) -> None:
+        self._flush()
+        self.para = -1
+        if self.bare:
+            self.bare = False
+            self.offsets.pop()
+
+    def _close(self, depth: int) -> None:
+        self._flush()
+        del self.offsets[depth:]
+        self.para, self.bare = -1, False
+
+    def _text(self, text: str, depth: int) -> None:
+        """A line of a paragraph, which may go on lazily from a deeper list item."""
+        if self.para < 0:
+            self._close(depth)
+            self.para, self.block_item = depth, False
+        if self.has_ticks:
+            self._gather(text)
+        elif self.has_links and "[[" in text:
+            self._links(text, text, self.number)
+
+    def _reads_rule_or_item(self, text: str, indent: int, relative: int, depth: int) -> bool:
+        """Read a rule, the underline of a heading, or an item with those that begin on its line inside it; False when
+        the line is none of these."""
+        is_rule = text[0] in "-*_" and _RULE.match(text) and (relative < 4 or self.offsets)
+        if is_rule or (self.para == depth and text[0] == "-" and _SETEXT.match(text)):
+            self._close(depth)
+            return True
+        marker = _MARKER.match(text)
+        if marker is None or (relative > 3 and not self.offsets):
+            return False
+        if self.para == depth and (marker.end() == len(text) or int(marker[1] or 1) != 1):
+            return False  # only an item that has text and no other number interrupts a paragraph
+        self._close(depth)
+        at, column = 0, indent
+        while True:
+            end = marker.end()
+            width = len(marker[0].rstrip(" \t"))
+            start = _column(text[at + width : end], column + width)
+            is_bare = end == len(text)
+            gap = start - column - width
+            column = column + width + 1 if is_bare or gap > 4 else start
+            self.offsets.append(column)
+            at = end
+            inner = None if gap > 4 else _MARKER.match(text, at)
+            if inner is None or (at >= len(text.rstrip(f"{text[at]} \t")) and _RULE.match(text, at)):
+                break
+            marker = inner
+        text, depth = text[at:], len(self.offsets)
+        self.bare = is_bare
+        if is_bare or self._opens_fence(text, column, 0, depth) or (text[0] in "-*_" and _RULE.match(text)):
+            return True
+        if text[0] == ">":
+            self._quote(depth, text)
+            return True
+        self._close(depth)
+        self.para, self.block_item = depth, True
+        if self.has_ticks:
+            self._gather(text)
+        else:
+            self._inline(text, text, self.number, is_item=True)
+        if text[0] == "#" and _HEADING.match(text):
+            self._close(depth)
+        return True
+
+    def _heading(self, match: re.Match[str], depth: int) -> None:
+        self._close(depth)
+        level, text = len(match[1]), match[2].rstrip(" \t\r")
+        if text[-1:] == "#":
+            text = _CLOSING_SIGNS.sub("", text).rstrip(" \t")
+        if not depth and not self.quoted:
+            self.headings.append(Heading(level, text, self.number))
+            if self.graph:
+                # The first section of each name counts, down to a heading of its level or a higher one.
+                self.sections = tuple(section for section in self.sections if section[1] < level)
+                if (name := text.casefold()) in self.wanted:
+                    self.wanted -= {name}
+                    self.sections += ((name, level),)
+        if self.has_links and "[[" in text:
+            self._links(text, _masked(text), self.number)
+
+    def _opens_fence(self, text: str, indent: int, relative: int, depth: int) -> bool:
+        fence = _FENCE.match(text) if text[0] in "`~" else None
+        if fence is None or (relative > 3 and not depth):
+            return False
+        self._close(depth)
+        mark = fence[1] or fence[2]
+        base = indent - relative if relative < 4 else indent
+        least = self.offsets[depth - 1] if depth else 0
+
+        def inside(line: str) -> bool:
+            if not least and mark not in line:
+                return True
+            rest = line.lstrip(" \t")
+            if not rest.strip():
+                return True
+            column = _column(line[: len(line) - len(rest)], 0)
+            if column < least:
+                self.hold = None  # the list item that holds the fence ends here
+                return False
+            rest = rest.rstrip(" \t\r")
+            if column - base < 4 and rest.startswith(mark) and not rest.strip(mark[0]):
+                self.hold = None
+            return True
+
+        self.hold = inside
+        return True
+
+    def _quote(self, depth: int, first: str | None = None) -> None:
+        """Read the lines of a blockquote as a text of its own, for its links alone."""
+        if self.quoted:
+            self._text(first or self.lines[self.number - self.offset - 1], depth)
+            return
+        self._close(depth)
+        at = self.number - self.offset - 1
+        end = at + 1
+        margin = self.offsets[-1] if self.offsets else 0
+        while end < len(self.lines) and (mark := _QUOTED.match(self.lines[end])):
+            if _column(mark[1], 0) < margin:
+                break  # the list item ends, and with it the quote in it
+            end += 1
+        quoted = [_QUOTED.sub("", line, count=1) for line in [first or self.lines[at], *self.lines[at + 1 : end]]]
+        inside = _Lines("\n".join(quoted), quoted=self)
+        inside.read(quoted, self.number - 1)
+        self.para = _ELSEWHERE if inside.para >= 0 else -1
+        resume = self.number + end - at
+
+        def inside_quote(line: str) -> bool:
+            if self.number >= resume:
+                self.hold = None
+            return self.number < resume
+
+        self.hold = inside_quote
+
+    def _without_comments(self, text: str) -> tuple[str, bool]:
+        """The line's text outside comments, and whether it begins with one. May begin to hold lines."""
+        kept, at, begins = [], 0, False
+        spans = _code_spans(text)
+        position = 0
+        while sign := _SIGNS.search(text, position):
+            position = sign.end()
+            mark = sign[0]
+            if mark[0] == "`":
+                position = spans.get(sign.start(), position)
+                continue
+            if mark not in _CLOSERS:
+                continue
+            closer = _CLOSERS[mark]
+            end = text.find(closer, position)
+            if end < 0 and (sign.start() or mark != "<!--"):
+                if closer not in self.last_closers:
+                    lines = (at for at, line in enumerate(self.lines) if closer in line)
+                    self.last_closers[closer] = max(lines, default=-1)
+                if self.last_closers[closer] <= self.number - self.offset - 1:
+                    continue  # no later line closes it
+            begins = begins or not sign.start()
+            kept.append(text[at : sign.start()])
+            if end < 0:
+                self.hold = partial(self._in_comment, closer)
+                return "".join(kept), begins
+            at = position = end + len(closer)
+        return "".join(kept) + text[at:], begins
+
+    def _in_comment(self, closer: str, line: str) -> bool:
+        self._flush()
+        end = line.find(closer)
+        if end >= 0:
+            self.hold = None
+            rest, _ = self._without_comments(line[end + len(closer) :])
+            self._inline(rest, _masked(rest), self.number)
+        return True
+
+    def _gather(self, text: str) -> None:
+        if not self.block:
+            self.block_at = self.number
+        self.block.append(text)
+
+    def _flush(self) -> None:
+        if not self.block:
+            return
+        raw, self.block = self.block, []
+        number, is_item, self.block_item = self.block_at, self.block_item, False
+        text = "\n".join(raw)
+        if not is_item and "[[" not in text:
+            return
+        masked = _masked(text).split("\n")
+        for at, (plain, line) in enumerate(zip(raw, masked, strict=True)):
+            self._inline(plain, line, number + at, is_item=is_item and not at)
+
+    def _inline(self, text: str, masked: str, number: int, *, is_item: bool = False) -> None:
+        """A line of text; `masked` is the same with its code spans replaced by NUL."""
+        if is_item and not self.quoted and self._reads_item(text.rstrip(" \t\r"), masked.rstrip(" \t\r"), number):
+            return
+        if self.has_links and "[[" in masked:
+            self._links(text, masked, number)
+
+    def _reads_item(self, text: str, masked: str, number: int) -> bool:
+        """Read an item's first line; True when its links are read too."""
+        if not text:
+            return True
+        section = self.sections[-1][0] if self.graph and self.sections else ""
+        if self.items is not None:
+            self.items.append((section, number, text))
+        if text[0] != "[" and ("[[" in text or '`"' in text) and (not self.graph or section == "relations"):
+            relation = read_relation(text, number)
+            if relation is not None:
+                key = (relation.type, relation.target, relation.project)
+                known = self.relations.get(key)
+                if (relation.target or "`" in text) and (known is None or not known.is_item):
+                    self.relations.pop(key, None)
+                    self.relations[key] = relation
+                if relation.context and "[[" in relation.context:
+                    self._links(relation.context, relation.context, number)
+                return True
+        if self.graph and section != "observations":
+            return False
+        if text[0] == "`" and (decoded := coded_text(text)) is not None:
+            text = masked = decoded
+        found = observation(text, masked, number) or tagged(text, masked, number, is_any=self.graph)
+        if found is not None:
+            self.observations.append(found)
+        return False
+
+    def _links(self, text: str, masked: str, number: int) -> None:
+        """Each `[[target]]` of a line is a relation of type `links_to`."""
+        for match in _LINK.finditer(masked):
+            start = match.start()
+            if start and masked[start - 1] == "\\" and _is_escaped(masked, start):
+                continue
+            inner = text[start + 2 : match.end() - 2]
+            if inner[-1] == "\\":
+                continue
+            project, target = parse_link(inner)
+            if not target or (start and masked[start - 1] == "!" and _EMBEDDED.search(target)):
+                continue
+            key = (LINKS_TO, target, project)
+            if key not in self.relations:
+                if len(self.relations) >= MOST and self.is_bounded:
+                    return
+                self.relations[key] = Relation(LINKS_TO, target, None, project, number)
+
+
+def _column(blanks: str, column: int) -> int:
+    """The column after `blanks`, a run of blanks and tabs (stops every 4) that begins at `column`."""
+    if "\t" not in blanks:
+        return column + len(blanks)
+    for sign in blanks:
+        column += 4 - column % 4 if sign == "\t" else 1
+    return column
+
+
+def _is_escaped(text: str, at: int) -> bool:
+    """Whether an odd number of backslashes stands before `at`."""
+    start = at
+    while start and text[start - 1] == "\\":
+        start -= 1
+    return (at - start) % 2 == 1
+
+
+def _masked(text: str) -> str:
+    """`text` with NUL for each character of a code span; line breaks stay."""
+    if "`" not in text:
+        return text
+    parts, at = [], 0
+    for start, end in sorted(_code_spans(text).items()):
+        if start >= at:
+            parts.append(text[at:start])
+            parts.append("\n".join("\0" * len(line) for line in text[start:end].split("\n")))
+            at = end
+    return "".join(parts) + text[at:]
+
+
+def _code_spans(text: str) -> dict[int, int]:
+    """Start and end of each code span: from a run of backticks to the next run of the same length."""
+    if "`" not in text:
+        return {}
+    runs = [match.span() for match in re.finditer(r"`+", text)]
+    closers = defaultdict[int, list[int]](list)
+    for start, end in reversed(runs):
+        closers[end - start].append(start)
+    spans: dict[int, int] = {}
+    free = 0
+    for start, end in runs:
+        if start < free:
+            continue
+        if start and text[start - 1] == "\\" and _is_escaped(text, start):
+            start += 1  # the first backtick is escaped
+        length = end - start
+        candidates = closers[length]
+        while candidates and candidates[-1] < end:
+            candidates.pop()
+        if length and candidates:
+            free = spans[start] = candidates[-1] + length
+    return spans

@@ -1,0 +1,301 @@
+"""Names and addresses: slugs, permalinks, folded keys, the inside of `[[…]]`, `memory://`, file names; and what one
+list item says: an observation, a relation, or neither.
+
+Texts and names that Markdown cannot hold stand coded, as a JSON string in a code span (contract 002, 5.2).
+Source: contract 000b, 3.2 to 3.4, 4 and 7 (write_note); contract 001, 2.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from functools import lru_cache
+
+from memoranda.errors import InvalidInput, OutsideError
+from memoranda.note.model import ARCHIVE_PROJECT, Observation, Relation
+from memoranda.text.unicode import CONTROL, SURROGATES, cut_bytes
+
+SCHEME = "memory://"
+ADDRESS_LENGTH = 2048
+FILE_NAME_BYTES = 200
+UNTITLED = "untitled"
+_SLUG_LENGTH = 48
+
+_SUFFIX = re.compile(r"\.(?:md|markdown)$", re.IGNORECASE)
+_CJK = (
+    "\u1100-\u11ff\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u3100-\u318f\u31a0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff66-\uffdc\U00020000-\U0003ffff"
+)
+_LATIN = "A-Za-z\u00aa\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02af\u1e00-\u1eff"
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_APOSTROPHES = dict.fromkeys(map(ord, "'’ʼ"))
+_FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
+_OTHER = re.compile(r"[^a-z0-9/.]+")
+_EDGES = re.compile(r"-*/[-/]*")
+_PLAIN_SLUG = re.compile(r"[a-z0-9]+(?:[-/.][a-z0-9]+)*")
+_BLANKS = re.compile(r"[\s_\-]+")
+_ASCII_SIGNS = dict.fromkeys(code for code in range(128) if not chr(code).isalnum())
+PROJECT_NAME = re.compile(r"[\w .\-]{1,64}")
+_LINK_SIGNS = re.compile("[|#:]")
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*)://")
+_DRIVE = re.compile(r"[A-Za-z]:[\\/]")
+_FILE_REPLACED = re.compile(rf'[/\\:*?"<>|{CONTROL}{SURROGATES}]')
+# Where Latin and CJK touch. Compiled when first needed: it takes `re` longer than a whole `memory read` may.
+_GLUED = rf"(?<=[{_LATIN}])(?=[{_CJK}])|(?<=[{_CJK}])(?=[{_LATIN}])"
+
+
+def without_suffix(path: str) -> str:
+    """`path` without a final `.md` or `.markdown`."""
+    return _SUFFIX.sub("", path) if path[-1:] in "dDnN" else path
+
+
+def slug(path: str) -> str:
+    """The slug of a path with folders, extension `.md` dropped (contract 000b, 4.1); it may be empty."""
+    path = without_suffix(path)
+    if _PLAIN_SLUG.fullmatch(path):
+        return path
+    text = path if path.isascii() else unicodedata.normalize("NFC", path).translate(_FULL_WIDTH)
+    if text.isascii():
+        text = _OTHER.sub("-", _CAMEL.sub("-", text).lower().replace("'", ""))
+    else:
+        text = re.sub(_GLUED, "-", text)
+        camel = zip(" " + text, text, strict=False)
+        cased = [f"-{c}" if c.isupper() and (before.islower() or before.isdigit()) else c for before, c in camel]
+        letters: list[str] = []
+        on_latin = False
+        for char in "".join(cased).lower().translate(_APOSTROPHES):
+            if char in "/." or char.isalnum():
+                base = char if char.isascii() else unicodedata.normalize("NFD", char)[0]
+                on_latin = "a" <= base <= "z"
+                letters.append(base if on_latin else char)
+            elif unicodedata.category(char)[0] == "M" and letters and letters[-1] not in "-/.":
+                if not on_latin:  # combining marks stay on letters that are not Latin
+                    letters.append(char)
+            elif not letters or letters[-1] != "-":
+                letters.append("-")
+        text = unicodedata.normalize("NFC", "".join(letters))
+    if "/" in text:
+        text = _EDGES.sub("/", text)
+    text = text.strip("-/")
+    if "." in text:  # a part of dots alone would be no address
+        text = "/".join(part for part in text.split("/") if part.strip(".-"))
+    return text
+
+
+def permalink_for(project: str, path: str) -> str:
+    """The permalink derived from the path: `<project>/<slug of the path without extension>`."""
+    return f"{lead(project)}/{slug(path) or UNTITLED}"
+
+
+@lru_cache(maxsize=256)  # asked for each note that is read or found
+def lead(project: str) -> str:
+    """What derived permalinks of a project begin with, before the `/`."""
+    return "archive" if project == ARCHIVE_PROJECT else slug(project) or project.lower()
+
+
+def fold(name: str) -> str:
+    """A coarse key: if any step of contract 000b, 3.4 matches a target by a name, their folds are equal. Without `.md`,
+    case, marks and everything that is neither letter nor digit; a name of signs alone folds to `fold_title` of itself.
+    A relative path (`../x`) must be resolved before it is folded."""
+    text = without_suffix(name.strip())
+    if text.isascii():
+        return text.lower().translate(_ASCII_SIGNS) or fold_title(text) or text
+    known = unicodedata.normalize("NFC", text).translate(_APOSTROPHES)
+    # Signs go before compatibility forms are taken: a slug loses `™` too, where NFKD would make it `tm`.
+    kept = "".join(filter(str.isalnum, known))
+    plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", kept).casefold())
+    return "".join(filter(str.isalnum, plain.translate(_APOSTROPHES))) or fold_title(kept or text) or text
+
+
+def fold_title(name: str) -> str:
+    """Step 7's form of a title: without case; `_`, `-` and runs of blanks alike, trimmed."""
+    if name.isascii():
+        return _BLANKS.sub(" ", name.lower()).strip()
+    folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
+    return _BLANKS.sub(" ", folded).strip()
+
+
+def parse_link(inner: str) -> tuple[str | None, str]:
+    """(project or None, target) of the inside of `[[…]]`; the target is trimmed and may be empty. `|shown`, `#heading`
+    and `#^block` are dropped (a `#` that ends the target stays: `C#`)."""
+    target = inner
+    if not _LINK_SIGNS.search(inner):
+        return None, inner.strip()
+    if "|" in target:
+        target = target.partition("|")[0].removesuffix("\\")
+    project = None
+    if "::" in target:
+        head, _, rest = target.partition("::")
+        if PROJECT_NAME.fullmatch(head.strip()) and rest.strip():
+            project, target = head.strip(), rest
+    if "#" in target:
+        name, _, heading = target.partition("#")
+        target = name if heading.strip() or not name.strip() else target
+    return project, target.strip()
+
+
+def check_length(text: str, what: str) -> None:
+    """Raise InvalidInput for an address or pattern no note can have; `what` names it at a sentence's beginning."""
+    if len(text) > ADDRESS_LENGTH:
+        raise InvalidInput(f"{what} has at most {ADDRESS_LENGTH:,} characters. Shorten it.")
+
+
+def parse_address(text: str) -> str:
+    """The text of `memory://…` or an identifier (contract 000b, 4.2); only after the scheme is `%xx` decoded. Raises
+    InvalidInput for another scheme, NUL, nothing at all or more than 2,048 characters, OutsideError for an absolute
+    path and for `..` as a segment, percent-encoded ones included."""
+    given = text.strip()
+    check_length(given, "An address")
+    scheme = _SCHEME.match(given)
+    if scheme and scheme[1].lower() != "memory":
+        raise InvalidInput(f'Address "{given}" begins with {scheme[0]}. Use memory:// or an address without a scheme.')
+    body = _unquoted(given[len(SCHEME) :]) if scheme else given
+    if "\0" in body:
+        raise InvalidInput("An address must not hold a NUL character. Remove it.")
+    decoded = body
+    while (further := _unquoted(decoded)) != decoded:
+        decoded = further
+    for each in (body, decoded):
+        if each.startswith("/") or _DRIVE.match(each) or ".." in each.replace("\\", "/").split("/"):
+            raise OutsideError(given)
+    if not body.strip("/ "):
+        raise InvalidInput("An identifier must not be empty. Give a permalink, a path, a title or an id.")
+    return body
+
+
+def _unquoted(text: str) -> str:
+    if "%" not in text:
+        return text
+    from urllib.parse import unquote
+
+    return unquote(text)
+
+
+def file_name(title: str) -> str:
+    """write_note's file name for a title, `.md` included, never hidden (contract 000b, 7)."""
+    name = _FILE_REPLACED.sub("-", title).strip()
+    if name.strip(". ").strip():
+        name = "-" + name[1:] if name.startswith(".") else name
+    name = cut_bytes(name.rstrip(". "), FILE_NAME_BYTES).rstrip(". ")
+    return f"{name or UNTITLED}.md"
+
+
+def first_line(content: str) -> str:
+    """The first line of `content` that is not blank, trimmed; empty when there is none."""
+    start = content.lstrip()
+    return start[: start.find("\n")].rstrip() if "\n" in start else start.rstrip()
+
+
+def memory_file_name(content: str, id: str) -> str:
+    """`<slug of the first line, at most 48 characters>-<first 8 of the id>.md` (contract 001, 2)."""
+    name = slug(first_line(content).replace("/", "-")).strip("-.")
+    if len(name) > _SLUG_LENGTH:
+        whole = name[: _SLUG_LENGTH + 1].rpartition("-")[0]
+        name = (whole or name[:_SLUG_LENGTH]).strip("-.")
+    return f"{name or 'memory'}-{id[:8]}.md"
+
+
+_CATEGORY = re.compile(r"\[([^\[\]()]{1,64})\]\s+(?=\S)").match
+_CHECKBOX = re.compile(r"\[(?:[xX_]|[^\w\[\]]\ufe0f?)\](?:\s|$)").match
+_CLOCK = r"[0-9]+(?::[0-9]{2})+(?:[.,][0-9]+)?"
+_CLOCK_VALUE = re.compile(rf"{_CLOCK}(?:\s*(?:-->|->|[-–—])\s*{_CLOCK})?").fullmatch
+# Marks of Latin and Indic scripts and of Thai are part of a letter.
+TAG_SIGNS = r"\w/\-\u0300-\u036f\u0900-\u0963\u0966-\u0eff"
+_TAGS = re.compile(rf"#(?<!\S#)[{TAG_SIGNS}]++(?:#[{TAG_SIGNS}]++)*+").findall
+_GROUP = r"\(([^()]*+(?:\([^()]*+\)[^()]*+)*+)\)"
+_CODED = r'`("[^`]*")`'
+_RELATION = re.compile(
+    rf"""(?:([^\W\d][\w\-./:+]*)|"([^"\[\]`\\]+)"|{_CODED})[ \t]+(?:\[\[([^\[\]\n]+)\]\]|{_CODED})(?:[ \t]*{_GROUP})?"""
+).fullmatch
+_PLAIN_TARGET = re.compile(r"[^\[\]|#:\\]+").fullmatch
+_CODED_TEXT = re.compile(_CODED).fullmatch
+_SURROGATES = re.compile(f"[{SURROGATES}]")
+
+
+def read_relation(text: str, number: int) -> Relation | None:
+    """The relation of an item `type [[target]] (context)`, None when it is none. The target is empty for `[[]]`-like
+    ones; a coded name may be the empty string."""
+    word, opening, rest = text.partition(" [[")
+    is_plain = opening and word.isascii() and word.isidentifier() and rest[-2:] == "]]"
+    if is_plain and _PLAIN_TARGET(rest, 0, len(rest) - 2):
+        return Relation(word, rest[:-2].strip(), None, None, number, True)
+    match = _RELATION(text)
+    if match is None:
+        return None
+    word, quoted, coded_type, inner, coded_target, context = match.groups()
+    kind = word or (quoted.strip() if quoted else _decoded(coded_type))
+    if kind is None or (quoted and not kind):
+        return None
+    project, target = (None, _decoded(coded_target)) if coded_target is not None else parse_link(inner)
+    if target is None or (inner and inner[-1] == "\\"):
+        return None
+    return Relation(kind, target, (context or "").strip() or None, project, number, True)
+
+
+def coded_text(text: str) -> str | None:
+    """The string an item that is wholly `` `"…"` `` stands for; None for plain text."""
+    match = _CODED_TEXT(text)
+    return _decoded(match[1]) if match else None
+
+
+def _decoded(code: str) -> str | None:
+    try:
+        text = json.loads(code)
+    except ValueError:
+        return None
+    return _SURROGATES.sub("\ufffd", text) if isinstance(text, str) else None
+
+
+def observation(text: str, masked: str, number: int) -> Observation | None:
+    """The observation of an item `[category] content #tag (context)`; `masked` hides code spans."""
+    if masked[:1] != "[":
+        return None
+    end = masked.find("]")
+    if end > 2 and masked[1:end].isalpha() and end < 66 and masked[end + 1 : end + 2] == " " != masked[end + 2]:
+        category, start = text[1:end], end + 2  # the usual case: a word, a blank
+    else:
+        match = _CATEGORY(masked)
+        category = text[1 : match.end(1)].strip() if match else ""
+        sign = category.replace("\ufe0f", "")
+        is_checkbox = len(category) < 3 and len(sign) == 1 and (sign in "xX" or not sign.isalnum())
+        if match is None or not sign or is_checkbox or category[0] == "^" or category[-1] == "\\":
+            return None  # nor is a footnote or an escaped bracket a category
+        if category[0] in "0123456789" and _CLOCK_VALUE(category):
+            return None
+        start = match.end()
+    return _observation(category, text, text[start:], masked[start:], number)
+
+
+def tagged(text: str, masked: str, number: int, *, is_any: bool = False) -> Observation | None:
+    """The observation without category that an item with a tag is: no checkbox, no wikilink. `is_any` takes every item,
+    as the section `Observations` of project `graph` does."""
+    if not is_any and ("#" not in masked or "[[" in masked or _CHECKBOX(text)):
+        return None
+    found = _observation(None, text, text, masked, number)
+    return found if found.tags or is_any else None
+
+
+def _observation(category: str | None, text: str, content: str, masked: str, number: int) -> Observation:
+    """`content` with its tags and its context: the parenthesised group at the very end, if its parentheses match."""
+    context, depth, start = None, 0, 0
+    if masked[-1:] == ")":
+        for start in (sign.start() for sign in reversed([*re.finditer(r"[()]", masked)])):
+            depth += 1 if masked[start] == ")" else -1
+            if not depth:
+                break
+        inner, rest = content[start + 1 : -1].strip(), content[:start].rstrip()
+        if not depth and inner and rest:
+            context, content, masked = inner, rest, masked[: len(rest)]
+    tags: dict[str, str] = {}
+    at = masked.find("#")
+    is_one = at >= 0 and (not at or masked[at - 1] == " ") and masked.find("#", at + 1) < 0
+    if is_one and (tag := masked[at + 1 :].partition(" ")[0]).isalpha():
+        tags[tag] = tag  # the usual case: one tag, of letters
+    elif at >= 0:
+        for run in _TAGS(masked):
+            for tag in run[1:].split("#"):
+                if tag.isdecimal():
+                    break  # `#12` is none, nor is what is glued to it
+                tags.setdefault(tag.casefold(), tag)
+    return Observation(category, content, tuple(tags.values()), context, number, text)

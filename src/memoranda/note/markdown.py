@@ -1,0 +1,330 @@
+"""A file's text as a `Note`, and the text of new files: notes of write_note, memories.
+
+Source: contract 000b, 2, 3 and 7; for project `categories` contract 001, 2.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from hashlib import sha1, sha256
+from typing import Any
+
+from memoranda.errors import InvalidInput
+from memoranda.note import model
+from memoranda.note.frontmatter import dump, entries, is_crlf, parse, split
+from memoranda.note.grammar import LINKS_TO, MOST, STRUCTURED, is_cut, scan
+from memoranda.note.links import first_line, permalink_for, without_suffix
+from memoranda.note.model import Note, Relation, united
+
+_NAMESPACE_URL = bytes.fromhex("6ba7b8119dad11d180b400c04fd430c8")
+_KEPT_WHEN_BROKEN = re.compile(r"^(scope|locked)[ \t]*:[ \t]*([^\r\n]*)", re.MULTILINE)
+_OLD_FOLDERS = {"short-term": model.INBOX, "long-term": model.ORGANIZED}
+_LINK_LENGTH = 200
+TITLE_LENGTH = 2_000
+"""Characters of a title that count: the first line of a memory may be its whole text, however long."""
+_AS_WRITTEN = {True: "true", False: "false"}
+
+
+def parse_note(
+    text: str, *, project: str, path: str, changed: datetime, born: datetime | None = None, entity: bool = False
+) -> Note:
+    """The note that `text`, the whole file at `path` of `project`, says; never an error. `changed` is the file's mtime,
+    `born` its birth time where there is one; both aware UTC. With `entity` it is read as one of project `graph`. What
+    cannot be read is left out and named in `warnings`. `etag` is left to the caller."""
+    yaml_text, body_at = split(text)
+    header: dict[str, Any] = {}
+    warnings: list[str] = []
+    start = body_at
+    if yaml_text:
+        try:
+            header = parse(yaml_text)
+        except ValueError as error:
+            warnings.append(f"bad_frontmatter: the frontmatter is not read, {error}")
+            body_at = 0
+    entity = entity or project == model.GRAPH_PROJECT
+    observations, relations, headings = scan(text, start, graph=entity)
+    get = header.get
+    permalink, identity = _text(get("permalink")), _text(get("id"))
+    kind = get("type")
+    note = Note(
+        project, path, text, header, body_at,
+        identity or default_id(project, path),
+        "",
+        kind if entity and isinstance(kind, str) else _text(kind) or "note",  # an entity's as it is, be it empty
+        permalink or permalink_for(project, path),
+        changed, changed, bool(permalink), bool(identity),
+        observations=observations, relations=relations, headings=headings, warnings=warnings,
+    )  # fmt: skip
+    if not entity and is_cut(note):
+        warnings.append(
+            f"partly_read: links, observations and headings after {STRUCTURED:,} characters, or {MOST:,} of a kind, "
+            "are not read. Split the note."
+        )
+    for key, value in header.items():
+        if value is not None and key in _READERS:
+            attribute, read = _READERS[key]
+            setattr(note, attribute, read(note, value))
+    if yaml_text and not header:  # of a header that cannot be read, what closes the note still counts
+        for key, value in _KEPT_WHEN_BROKEN.findall(yaml_text):
+            attribute, read = _READERS[key]
+            setattr(note, attribute, read(note, value.strip().strip("\"'")))
+    written = None
+    for key in ("created_at", "created"):
+        if written is None and header.get(key) is not None:
+            written = _moment(note, header[key])
+    if written is not None or (born is not None and born < changed and not entity):
+        note.created = written or born or changed
+    if project in model.MEMORY_PROJECTS:
+        _read_memory(note, header, yaml_text is None)
+    note.title = _title(note, header, entity)
+    return note
+
+
+def own_permalink(text: str) -> str | None:
+    """The permalink a note's text gives itself, as `parse_note` reads it; None without one."""
+    try:
+        return _text(parse(split(text)[0] or "").get("permalink")) or None
+    except ValueError:
+        return None
+
+
+def default_id(project: str, path: str) -> str:
+    """The id of a note without one: uuid5(NAMESPACE_URL, "memory://<project>/<path>")."""
+    name = f"memory://{project}/{path}".encode("utf-8", "surrogatepass")
+    digest = bytearray(sha1(_NAMESPACE_URL + name, usedforsecurity=False).digest()[:16])
+    digest[6] = digest[6] & 0x0F | 0x50
+    digest[8] = digest[8] & 0x3F | 0x80
+    text = digest.hex()
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+def names(note: Note) -> tuple[str, ...]:
+    """The titles a link may name the note by: title, aliases; of a memory also its first line, with and
+    without leading `#` (contract 001, 4)."""
+    found = [note.title, *note.aliases]
+    if note.project in model.MEMORY_PROJECTS:
+        line = first_line(note.content)
+        found += [line, line.lstrip("#").strip()]
+    return tuple(dict.fromkeys(name for name in found if name))
+
+
+def _text(value: Any) -> str:
+    """A scalar as written; empty for nothing and for what is no scalar."""
+    if isinstance(value, str):
+        return value.strip()
+    return _AS_WRITTEN[value] if isinstance(value, bool) else ""
+
+
+def _texts(value: Any) -> list[str]:
+    """A list of scalars, or text split at commas; empty ones dropped."""
+    each = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else ()
+    return [text for one in each if (text := one.strip() if type(one) is str else _text(one))]
+
+
+def _moment(note: Note, value: Any) -> datetime | None:
+    """A written time as aware UTC; None with a warning when it is none."""
+    text = _text(value)
+    try:
+        moment = datetime.fromisoformat(text.upper() if text[-1:] == "z" else text)
+        if moment.tzinfo is UTC:
+            return moment
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, OverflowError):
+        note.warnings.append(f'bad date "{text or value}" ignored')
+        return None
+
+
+def _each_once(note: Note, value: Any) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(_texts(value)))
+
+
+def _count(note: Note, key: str, value: Any, least: int) -> int:
+    text = _text(value)
+    if text.isascii() and text.isdigit() and len(text) < 19:
+        return max(int(text), least)
+    if note.project in (*model.MEMORY_PROJECTS, model.KV_PROJECT):
+        note.warnings.append(f'bad {key} "{text or value}" ignored')
+    return least
+
+
+def _scope(note: Note, value: Any) -> str:
+    """A scope counts without case. One nobody can read stays as written: it must not show the note to everybody."""
+    text = _text(value) or (f"{value}" if value else '""')
+    if model.SCOPE.fullmatch(text.lower()):
+        return text.lower()
+    note.warnings.append(f'bad scope "{text}" hides the note; use global or agent:NAME')
+    return text
+
+
+_READERS: dict[str, tuple[str, Callable[[Note, Any], Any]]] = {
+    "aliases": ("aliases", _each_once),
+    "tags": ("tags", lambda note, value: tuple(united(_texts(value)))),
+    "links": ("links", _each_once),
+    "source": ("source", lambda note, value: _text(value) or None),
+    "locked": ("locked", lambda note, value: _text(value).lower() == "true"),
+    "date": ("date", lambda note, value: _text(value) if _moment(note, value) else None),
+    "scope": ("scope", _scope),
+    "updated_at": ("updated", _moment),
+    "expires_at": ("expires", _moment),
+    "valid_from": ("valid_from", _moment),
+    "valid_until": ("valid_until", _moment),
+    "supersedes": ("supersedes", _each_once),
+    "access_count": ("access_count", lambda note, value: _count(note, "access_count", value, 0)),
+    "version": ("version", lambda note, value: _count(note, "version", value, 1)),
+}
+"""Header key → the field of Note it sets, and what reads it."""
+
+
+def _title(note: Note, header: dict[str, Any], entity: bool) -> str:
+    value = header.get("key" if note.project == model.KV_PROJECT else "title")
+    if (entity or note.project == model.KV_PROJECT) and isinstance(value, str):
+        return value  # a name or key, exactly
+    title = ", ".join(_texts(value)) if isinstance(value, list) else _text(value)
+    if not title and note.project in model.MEMORY_PROJECTS:
+        title = first_line(note.content)
+    return title[:TITLE_LENGTH] or without_suffix(note.path.rpartition("/")[2])
+
+
+def _read_memory(note: Note, header: dict[str, Any], is_bare: bool) -> None:
+    """Category, phase and links of a memory; the folder outranks the frontmatter (contract 001, 2)."""
+    top, _, rest = note.path.partition("/")
+    old = _OLD_FOLDERS.get(top) if rest else None
+    folder = rest.partition("/")[0] if old else top if rest else ""
+    written = _text(header.get("category"))
+    known = written if written in model.CATEGORIES else ""
+    if written and not known:
+        note.warnings.append(f'bad category "{written}" ignored')
+    phase = _text(header.get("phase"))
+    if phase == model.ARCHIVED:  # the place decides: somebody may have moved it out of the archive by hand
+        phase = ""
+    elif phase not in model.PHASES:
+        if phase:
+            note.warnings.append(f'bad phase "{phase}" ignored')
+        phase = model.OLD_PHASES.get(note.type, "")
+    if folder in model.CATEGORIES:
+        note.category = folder
+        if known and known != folder:
+            note.warnings.append(f"category_differs: the folder {folder} counts, not {known} of the frontmatter")
+            phase = ""
+    else:
+        note.category = known or (model.INBOX if (phase or old) != model.ORGANIZED else "knowledge")
+    note.phase = phase or old or (model.INBOX if note.category == model.INBOX else model.ORGANIZED)
+    if note.project == model.ARCHIVE_PROJECT:
+        note.phase, note.category = model.ARCHIVED, "knowledge" if note.category == model.INBOX else note.category
+    note.type = note.category
+    if is_bare:
+        note.source = "file"
+    note.relations = [each for each in note.relations if len(each.target) <= _LINK_LENGTH]
+    if note.links:
+        line = note.text.count("\n", 0, note.text.find("\nlinks") + 1) + 1
+        linked = {each.target for each in note.relations if each.type == LINKS_TO and each.project is None}
+        note.relations += [Relation(LINKS_TO, link, None, None, line) for link in note.links if link not in linked]
+
+
+_FIRST_KEYS = ("id", "title", "type", "permalink", "tags", "created_at")
+
+
+def compose_note(
+    content: str, *, title: str, permalink: str, created: datetime, type: str | None = None,
+    tags: Sequence[str] = (), metadata: Mapping[str, Any] | None = None, keep: Mapping[str, Any] | None = None,
+    old: str = "",
+) -> str:  # fmt: skip
+    """The file of a note: `title`, `type`, `permalink`, `tags`, `created_at`, then other keys, then the body.
+
+    `content` may begin with its own frontmatter: its keys stay as written, but `title`, `type`, `tags` (united) and
+    `metadata` win; its own permalink and date stand before `permalink` and `created`. `keep` holds `id`, `permalink`,
+    `created_at` of a note that is replaced and wins over all; of that note's text `old` the keys stay that are not set
+    now. The body is as given, with a final newline.
+    Raises InvalidInput when content's frontmatter is not valid YAML.
+    """
+    own, rows, body = _own_header(content)
+    extra = {key: value for key, value in (metadata or {}).items() if key not in ("title", "type")}
+    try:
+        before, old_rows, _ = _own_header(old)
+    except InvalidInput:
+        before, old_rows = {}, []
+    rows += [(key, text) for key, text in old_rows if key not in own and not (key == "created" and keep)]
+    named = [*_listed_texts(own.get("tags")), *_listed_texts(extra.pop("tags", None)), *tags]
+    own = before | own
+    listed = united(named or _listed_texts(own.get("tags")))
+    fixed = {key: value for key, value in (keep or {}).items() if value is not None}
+    put: dict[str, Any] = {"title": title, "type": type or own.get("type") or "note", "tags": listed or None}
+    defaults = {"permalink": permalink, "created_at": created}
+    written = dict(rows)
+    lines: list[str] = []
+    for key in _FIRST_KEYS:
+        if key in fixed or key in extra or put.get(key) is not None:
+            value = fixed.get(key, put.get(key))
+            lines.append(dump({key: extra[key] if value is None else value}))
+        elif key in written and key not in put and own[key] is not None:
+            lines.append(written[key])
+        elif key in defaults and not (key == "created_at" and own.get("created")):
+            lines.append(dump({key: defaults[key]}))
+    lines += [text for key, text in rows if key not in _FIRST_KEYS and key not in extra]
+    lines.append(dump({key: value for key, value in extra.items() if key not in _FIRST_KEYS}))
+    newline = "\r\n" if is_crlf(body) else "\n"
+    head = f"---\n{''.join(lines)}---\n".replace("\n", newline)
+    return head + body + ("" if body.endswith("\n") else newline)
+
+
+def _own_header(content: str) -> tuple[dict[str, Any], list[tuple[str, str]], str]:
+    """(values, lines by key, body) of content that may begin with its own frontmatter."""
+    yaml_text, body_at = split(content)
+    if yaml_text is None:
+        return {}, [], content[body_at:]
+    yaml_text = yaml_text.replace("\r\n", "\n")
+    try:
+        own = parse(yaml_text)
+    except ValueError as error:
+        raise InvalidInput(
+            f"Parameter `content` begins with frontmatter that is not valid YAML: {error}. Mend it or leave it out."
+        ) from None
+    rows = entries(yaml_text)
+    try:  # whether the lines alone say what they said among the others: an anchor may be elsewhere
+        is_whole = [parse(text) for _, text in rows] == [{key: value} for key, value in own.items()]
+    except ValueError:
+        is_whole = False
+    if not is_whole:
+        rows = [(key, dump({key: value})) for key, value in own.items()]
+    return own, rows, content[body_at:]
+
+
+def _listed_texts(value: Any) -> list[str]:
+    each = value.split(",") if isinstance(value, str) else value if isinstance(value, (list, tuple)) else ()
+    return [str(one) for one in each if one is not None and not isinstance(one, (list, dict))]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One memory. Times are aware UTC; `further` holds the keys after `version`, unknown ones too, in their order.
+    `phase` None means what the category says: inbox in category `inbox`, else organized."""
+
+    id: str
+    content: str
+    category: str
+    created: datetime
+    updated: datetime
+    scope: str = model.GLOBAL
+    phase: str | None = None
+    tags: tuple[str, ...] = ()
+    source: str | None = None
+    expires: datetime | None = None
+    access_count: int = 0
+    links: tuple[str, ...] = ()
+    version: int = 1
+    further: dict[str, Any] = field(default_factory=dict)
+
+    def text(self) -> str:
+        """The whole file, keys in the order of contract 001, 2. The content is kept byte for byte, one newline
+        added."""
+        digest = sha256(self.content.encode("utf-8", "surrogatepass")).hexdigest()
+        phase = self.phase or (model.INBOX if self.category == model.INBOX else model.ORGANIZED)
+        values = (
+            self.id, digest, phase, self.category, self.scope, united(self.tags), self.source or "manual", self.created,
+            self.updated, self.expires, self.access_count, list(self.links), self.version,
+        )  # fmt: skip
+        header = {key: value for key, value in zip(model.MEMORY_KEYS, values, strict=True) if value != []}
+        return f"---\n{dump(header | self.further)}---\n{self.content}\n"

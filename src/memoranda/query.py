@@ -1,0 +1,165 @@
+"""What to look for: the `Query` value and its text form (contract 000b, 6)."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import date, datetime, time, timedelta, tzinfo
+from typing import Any
+
+from memoranda import clock
+from memoranda.errors import InvalidInput, TimeframeError, choices
+from memoranda.note.model import ARCHIVED, CATEGORIES, CATEGORY_PROJECT, PHASES, SCOPE, SCOPE_HINT
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """Text and filters; all filters must hold. Empty = every note.
+
+    `search_type` is `text`, `title` or `permalink` (an address with `*`). `projects` None = all.
+    `tags`: all of them (note tags or observation tags, without case). `categories`: notes with an
+    observation of such a category. `category`, `phase`: of the `categories` project. `any_category`:
+    for each, the memory's own category or an observation's (`category:` in the text form). `after` /
+    `before` bound the changed time (aware datetimes), `created_from` / `created_until` the written
+    time (from inclusive, until exclusive). `as_of`: what was valid at that moment (aware; its own zone says what
+    day it is). `valid_at`: without what is over, superseded or not valid yet then, whenever the rest was written;
+    the present for ranked searches without `as_of`. `contains` is a case-insensitive substring of the content.
+    `archived`: only archived memories, or none; None = those a search finds besides, and no list. `metadata` is
+    contract 000b's `metadata_filters`. `by` (`owner`, an agent's name, `import`, `web`, `file`) and `client` tell who
+    wrote the text, and with what program.
+    """
+
+    text: str = ""
+    search_type: str = "text"
+    projects: tuple[str, ...] | None = None
+    types: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    any_category: tuple[str, ...] = ()
+    category: str | None = None
+    phase: str | None = None
+    scope: str | None = None
+    source: str | None = None
+    status: str | None = None
+    metadata: dict[str, Any] = field(default_factory=dict)
+    after: datetime | None = None
+    before: datetime | None = None
+    created_from: datetime | None = None
+    created_until: datetime | None = None
+    contains: str | None = None
+    as_of: datetime | None = None
+    valid_at: datetime | None = None
+    archived: bool | None = None
+    by: str | None = None
+    client: str | None = None
+
+    @property
+    def lists_archived(self) -> bool:
+        """Whether a list of what passes shows archived memories: only when they are asked for."""
+        return self.archived or (self.archived is None and self.phase == ARCHIVED)
+
+    def replace(self, **changes: Any) -> Query:
+        """A copy with these fields changed."""
+        return dataclasses.replace(self, **changes)
+
+
+_MANY = {"tag": "tags", "type": "types", "category": "any_category", "project": "projects"}
+_ONE = ("source", "scope", "status", "by", "client")
+_FILTER = re.compile(
+    r'(?P<phrase>"[^"]*")'
+    r"|(?<!\S)(?P<name>tag|type|category|project|source|scope|status|by|client|before|after|as_of):"
+    r'(?:"(?P<quoted>[^"]+)"|(?P<plain>[^\s"]+))(?!\S)',
+    re.I,
+)
+
+
+def parse(text: str, *, now: datetime | None = None, zone: tzinfo | None = None) -> Query:
+    """The query a person writes in one line: `dark mode tag:ui after:7d` (contract 000b, 6).
+
+    Filters are taken out of the text; a value with blanks stands in double quotes. `tag:` and `category:` given twice
+    must both hold, of several `type:` and `project:` one; else the last one counts. Any other `x:y`, a filter inside
+    quotes and a time nobody can read stay text. `now` (default: the clock) and `zone` (default: local) are for
+    `before:`, `after:` and `as_of:`. Never raises.
+    """
+    found: dict[str, Any] = {}
+
+    def take(match: re.Match[str]) -> str:
+        if match["phrase"] is not None:
+            return match[0]
+        name, value = match["name"].lower(), match["quoted"] or match["plain"]
+        if name in _MANY:
+            found[_MANY[name]] = (*found.get(_MANY[name], ()), value.removeprefix("#") if name == "tag" else value)
+        elif name in _ONE:
+            found[name] = value
+        else:
+            try:
+                read = clock.as_of if name == "as_of" else clock.since
+                found[name] = read(value, now or clock.now(), zone)
+            except TimeframeError:
+                return match[0]
+        return " "
+
+    rest = _FILTER.sub(take, text)
+    return Query(text=" ".join(rest.split()) if found else text.strip(), **found)
+
+
+def check_memory(category: str | None = None, phase: str | None = None, scope: str | None = None) -> None:
+    """Raises InvalidInput for a category, phase or scope there is not (contract 001, 3)."""
+    for name, value, known in (("category", category, CATEGORIES), ("phase", phase, PHASES)):
+        if value is not None and value not in known:
+            raise InvalidInput(f'invalid {name} "{value}"', choices(value, known))
+    if scope is not None and not SCOPE.fullmatch(scope.lower()):
+        raise InvalidInput(f'invalid scope "{scope}"', SCOPE_HINT)
+
+
+def memory_query(
+    *, category: str | None = None, phase: str | None = None, scope: str | None = None, source: str | None = None,
+    archived: bool | None = None, tags: Iterable[str] = (), first: datetime | None = None,
+    until: datetime | None = None,
+) -> Query:  # fmt: skip
+    """The memories of `categories` that all these filters let through (contract 001, 3 and 14).
+
+    `tags`: all of them, without case. `first` and `until` bound the written time. Raises InvalidInput
+    for a category, phase or scope there is not.
+    """
+    check_memory(category, phase, scope)
+    scope = scope and scope.lower()
+    return Query(projects=(CATEGORY_PROJECT,), category=category, phase=phase, scope=scope, source=source,
+                 archived=archived, tags=tuple(tags), created_from=first, created_until=until)  # fmt: skip
+
+
+def day(
+    text: str | None, name: str, zone: tzinfo | None, after: int = 0, now: datetime | None = None
+) -> datetime | None:
+    """Midnight at which the day `text` begins in `zone`, or `after` days behind its end, as UTC.
+
+    `text` is YYYY-MM-DD, or a time frame of `clock.since` such as `yesterday` or `last week`, which ends with its
+    last day; amounts (`7d`) name the one day so long before `now`. `zone` None is the system's. None for no text.
+    Raises InvalidInput naming the parameter `name`.
+    """
+    if text is None:
+        return None
+    try:
+        if len(text) == len("YYYY-MM-DD") and text[:1].isdigit() and text[-1:].isdigit():
+            first, days = date.fromisoformat(text), 1
+        elif text[:4].isdigit() and text[4:5] == "-":
+            raise ValueError(text)
+        else:
+            first = clock.since(text, now or clock.now(), zone).astimezone(zone).date()
+            frame = "".join(text.lower().split())
+            days = 7 if frame in ("thisweek", "本周", "lastweek", "上周") else 1
+            if frame == "lastmonth":
+                days = ((first.replace(day=28) + timedelta(days=4)).replace(day=1) - first).days
+        return clock.to_utc(datetime.combine(first + timedelta(days=days * after), time()), zone)
+    except (ValueError, OverflowError, TimeframeError):
+        raise InvalidInput(f'invalid {name} date: "{text}"', _DAYS) from None
+
+
+_DAYS = "A day is YYYY-MM-DD, today, yesterday, 7d (so long ago), last week, last month, 昨天, 本周 or 上周."
+
+
+def split_list(text: str | None) -> list[str]:
+    """The parts of a comma list, trimmed, without empty ones."""
+    return [part.strip() for part in (text or "").split(",") if part.strip()]

@@ -1,0 +1,415 @@
+"""Who may use the HTTP server: tokens, spaces with their members, what OAuth gave out, and cookies of the page, in
+one small file.
+
+`.memoranda/access.json` of the home, mode 0600. Secrets are kept as SHA-256: they are 32 random bytes, so no slower
+hash is needed. Changes are made under a lock of their own, so the command and a running server share the file.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hmac
+import json
+import os
+import re
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from memoranda import clock as clocks
+from memoranda.clock import Clock, parse_stamp, stamp
+from memoranda.errors import Exists, InvalidInput, MemorandaError, StorageError
+from memoranda.faces.tool import Tool
+from memoranda.note.model import TAKEN_AGENTS
+from memoranda.store.base import sha256
+from memoranda.store.files import lock_file, make_private, put_derived, reason, storing, sync_folder
+from memoranda.store.layout import Layout, changing_shared, follow_shared, shared_space
+
+SCOPES = ("read", "write", "admin")
+"""What a token may do, each more than the one before."""
+ROLES = {"reader": "read", "member": "write", "owner": "admin"}
+"""What a member of a space may do there."""
+RATE, QUOTA = 600, 0
+"""Calls a token may make in a minute, and in a day (0 = any number), unless it says otherwise."""
+ADMIN_TOOLS = frozenset({"create_memory_project", "delete_project"})
+"""Tools that change what there is for others; a token needs the scope admin and no limit of projects."""
+PROJECT_OF = {"memory": "memories", "bank": "banks", "kv": "kv", "agent": "categories"}
+"""The one project a toolset is about; the others take any."""
+CODE_LASTS, COOKIE_LASTS = timedelta(minutes=5), timedelta(days=7)
+"""How long the code of `memory page` is good, and the cookie of a browser that showed it."""
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
+_SHOWN = 8
+
+
+class AccessRefused(StorageError):
+    """The file of tokens cannot be read; until it can, nobody is let in."""
+
+    def __init__(self, why: str):
+        super().__init__("access.json", why)
+        self.args = (f"{Layout(Path()).access} of the home cannot be read: {why}. Mend it, or restore a backup.",)
+
+
+class NoSuch(MemorandaError):
+    """There is no token, space or member of this name."""
+
+    code = "not_found"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredToken:
+    """Somebody who may call: `hash` of the secret, `shown` its beginning. `projects`: there are no others for it
+    (empty: all). `agent`: who the engine takes it for. `member`: whose it is, in the spaces; None: the owner's, for the
+    home itself. Times are stamps, `used` is a day. `rate` a minute, `quota` a day: how many calls, 0 = any number."""
+
+    id: str
+    name: str
+    shown: str
+    hash: str
+    scope: str
+    agent: str
+    created: str
+    projects: tuple[str, ...] = ()
+    member: str | None = None
+    expires: str | None = None
+    revoked: str | None = None
+    used: str | None = None
+    rate: int = RATE
+    quota: int = QUOTA
+    audience: str | None = None
+    """The one address it is for, when OAuth gave it out."""
+
+    def is_valid(self, now: datetime) -> bool:
+        """Whether it is neither revoked nor expired."""
+        return self.revoked is None and (self.expires is None or now < parse_stamp(self.expires))
+
+
+def may_use(scope: str, is_limited: bool, tool: Tool) -> bool:
+    """Whether a token of this scope, limited to some projects or not, may use `tool`."""
+    if tool.name in ADMIN_TOOLS:
+        return scope == "admin" and not is_limited
+    return scope != "read" or tool.annotations.get("readOnlyHint") is True
+
+
+def least_scope(*scopes: str) -> str:
+    """The scope that allows the least of some."""
+    return min(scopes, key=SCOPES.index)
+
+
+def new_secret(prefix: str) -> tuple[str, str]:
+    """A new secret, and what is kept of it."""
+    secret = prefix + secrets.token_urlsafe(32)
+    return secret, digest(secret)
+
+
+def digest(secret: str) -> str:
+    """What is kept of a secret."""
+    return sha256(secret.encode("utf-8", "surrogatepass"))
+
+
+class Access:
+    """The file of one home. Every question sees what any process wrote before it."""
+
+    def __init__(self, home: Path, clock: Clock = clocks.now):
+        self._layout, self.clock = Layout(home), clock
+        self._stamp: tuple[int, int, int] | None = None
+        self._rows: dict[str, Any] = {}
+
+    def rows(self) -> Mapping[str, Any]:
+        """Everything in the file; not to be changed. Raises AccessRefused."""
+        follow_shared(self._layout.root)
+        try:
+            status = os.stat(self._layout.access)
+        except FileNotFoundError:
+            self._stamp, self._rows = None, {}
+            return self._rows
+        except OSError as error:
+            raise AccessRefused(reason(error)) from None
+        stamp = (status.st_mtime_ns, status.st_ino, status.st_size)
+        if stamp != self._stamp:
+            try:
+                rows = json.loads(self._layout.access.read_bytes())
+                if not isinstance(rows, dict):
+                    raise AccessRefused("it holds no object")
+                self._rows, self._stamp = rows, stamp
+            except (ValueError, OSError) as error:
+                raise AccessRefused(reason(error) if isinstance(error, OSError) else "it is not JSON") from None
+        return self._rows
+
+    @contextmanager
+    def changing(self) -> Iterator[dict[str, Any]]:
+        """Everything in the file, to be changed; written durably at the end. Raises AccessRefused, StorageError."""
+        with storing(self._layout.access.name):
+            make_private(self._layout.private)
+            lock = lock_file(self._layout.access_lock, fcntl.LOCK_EX)
+        try:
+            with changing_shared(self._layout.root, self._layout.access):
+                rows = json.loads(json.dumps(self.rows()))
+                yield rows
+                put_derived(self._layout.access, json.dumps(rows, ensure_ascii=False, indent=1).encode() + b"\n")
+                sync_folder(self._layout.private)
+        finally:
+            os.close(lock)
+
+    def tokens(self) -> list[StoredToken]:
+        """All tokens, in the order they were made, those that are no longer valid included. Raises AccessRefused."""
+        return [_token(each) for each in self.rows().get("tokens", ())]
+
+    def add(
+        self, name: str, *, scope: str = "write", projects: Sequence[str] = (), agent: str | None = None,
+        member: str | None = None, lasts: timedelta | None = None, rate: int = RATE, quota: int = QUOTA,
+    ) -> tuple[StoredToken, str]:  # fmt: skip
+        """A new token and its secret, which is kept nowhere. Raises InvalidInput, Exists."""
+        check_name(name, "token")
+        if scope not in SCOPES:
+            raise InvalidInput(f'invalid scope "{scope}" (one of {", ".join(SCOPES)})')
+        agent = agent or (f"{name}-client" if name in TAKEN_AGENTS else name)
+        now = self.clock()
+        secret, kept = new_secret("cpl_")
+        try:
+            expires = None if lasts is None else stamp(now + lasts)
+        except OverflowError:
+            raise InvalidInput("a token cannot last that long; leave --expires out") from None
+        with self.changing() as rows:
+            taken = [_token(each) for each in rows.setdefault("tokens", [])]
+            if any(each.name == name and each.is_valid(now) for each in taken):
+                raise _exists(f"token exists: {name}")
+            token = StoredToken(
+                secrets.token_hex(4), name, secret[:_SHOWN], kept, scope, agent, stamp(now), tuple(projects),
+                member, expires, rate=rate, quota=quota,
+            )  # fmt: skip
+            rows["tokens"].append(asdict(token))
+        return token, secret
+
+    def revoke(self, ref: str) -> StoredToken:
+        """Make the token of this name or id invalid, and all OAuth gave out for it. Raises NoSuch."""
+        now = self.clock()
+        with self.changing() as rows:
+            found = [
+                each for each in rows.get("tokens", ()) if ref in (each["name"], each["id"]) and not each["revoked"]
+            ]
+            if not found:
+                raise NoSuch(f"no such token: {ref}")
+            found[-1]["revoked"] = stamp(now)
+            rows["grants"] = [each for each in rows.get("grants", ()) if each["token"] != found[-1]["id"]]
+            return _token(found[-1])
+
+    def find(self, secret: str) -> StoredToken | None:
+        """The valid token with this secret, its own or one that OAuth gave out for it. Raises AccessRefused. Every
+        secret is compared, in constant time, so that the time taken says nothing of any."""
+        now, kept = self.clock(), digest(secret).encode()
+        rows = self.rows()
+        own = [each for each in rows.get("tokens", ()) if hmac.compare_digest(each["hash"].encode(), kept)]
+        granted = [each for each in rows.get("grants", ()) if hmac.compare_digest(each["access"].encode(), kept)]
+        if granted and now < parse_stamp(granted[0]["access_expires"]):
+            row, token = granted[0], self.by_id(granted[0]["token"])
+            return token and replace(token, scope=least_scope(token.scope, row["scope"]), audience=row["resource"])
+        token = _token(own[0]) if own else None
+        return token if token is not None and token.is_valid(now) else None
+
+    def by_id(self, id: str) -> StoredToken | None:
+        """The valid token of this id."""
+        found = next((each for each in self.tokens() if each.id == id), None)
+        return found if found is not None and found.is_valid(self.clock()) else None
+
+    def note_use(self, token: StoredToken) -> None:
+        """Write down that the token was used today, once a day."""
+        today = self.clock().date().isoformat()
+        if token.used != today:
+            with self.changing() as rows:
+                for each in rows["tokens"]:
+                    if each["id"] == token.id:
+                        each["used"] = today
+
+    def spaces(self) -> dict[str, Space]:
+        """All spaces by name. Raises AccessRefused."""
+        found = self.rows().get("spaces", {})
+        return {
+            name: Space(name, Path(row["home"]), dict(row["members"]), row.get("database", ""))
+            for name, row in found.items()
+        }
+
+    def space(self, name: str) -> Space:
+        """The space of this name. Raises NoSuch."""
+        if found := self.spaces().get(name):
+            return found
+        raise NoSuch(f"no such space: {name}")
+
+    def add_space(self, name: str, home: Path | None = None) -> Space:
+        """A new space, its notes in a home of their own: `home`, else a folder of this one; where the notes of this one
+        are in a database, in a space of the same. Raises InvalidInput, Exists, StorageError."""
+        check_name(name, "space")
+        shared = shared_space(self._layout.root)
+        if shared is not None and home is not None:
+            raise InvalidInput("the notes are in PostgreSQL, and so are those of its spaces; leave the folder out")
+        place = home or self._layout.spaces / name
+        own, real = (Path(os.path.realpath(each)) for each in (self._layout.root, place))
+        if real == own or real in own.parents or (home is not None and own in real.parents):
+            raise InvalidInput(f"{place} is or holds this home, or lies in it; choose another folder for the space")
+        with self.changing() as rows:
+            spaces = rows.setdefault("spaces", {})
+            if name in spaces:
+                raise _exists(f"space exists: {name}")
+            if shared is not None:
+                spaces[name] = {"home": "", "database": f"{shared}.{name}", "members": {}}
+            elif any(os.path.realpath(each["home"]) == str(real) for each in spaces.values()):
+                raise InvalidInput(f"{place} is the folder of another space; choose another one")
+            else:
+                with storing(str(place)):
+                    make_private(place)
+                spaces[name] = {"home": str(place), "members": {}}
+        return self.space(name)
+
+    def remove_space(self, name: str) -> Space:
+        """Take a space off the list; its notes stay. Raises NoSuch."""
+        space = self.space(name)
+        with self.changing() as rows:
+            rows["spaces"].pop(name, None)
+        return space
+
+    def set_member(self, space: str, member: str, role: str | None) -> None:
+        """Give a member a role in a space; None: he is none any more. Raises InvalidInput, NoSuch."""
+        if role is not None:
+            check_name(member, "member")
+            if role not in ROLES:
+                raise InvalidInput(f'invalid role "{role}" (one of {", ".join(ROLES)})')
+        self.space(space)
+        with self.changing() as rows:
+            members = rows["spaces"][space]["members"]
+            if role is None and members.pop(member, None) is None:
+                raise NoSuch(f"no such member of {space}: {member}")
+            if role is not None:
+                members[member] = role
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """A memory several people share: a home of its own, and the role of each member."""
+
+    name: str
+    home: Path
+    members: dict[str, str]
+    database: str = ""
+    """The space of the database its notes are in; empty for a home in a folder."""
+
+    @property
+    def place(self) -> str:
+        """Where its notes are, for people."""
+        return f"space {self.database} of the database" if self.database else str(self.home)
+
+
+def check_name(name: str, what: str) -> str:
+    """`name` if a token, space or member may have it: it can be an agent's too. Raises InvalidInput."""
+    if not _NAME.fullmatch(name):
+        raise InvalidInput(f'invalid {what} name "{name}": up to 40 of a-z 0-9 . _ -, a letter or digit first')
+    return name
+
+
+def _token(row: Mapping[str, Any]) -> StoredToken:
+    known = {name: value for name, value in row.items() if name in StoredToken.__slots__}
+    return StoredToken(**known | {"projects": tuple(row.get("projects", ()))})
+
+
+def _exists(message: str) -> Exists:
+    error = Exists(message)
+    error.args = (message,)
+    return error
+
+
+class ShortSecrets:
+    """Secrets that are over after a while, each by its hash with what is known of it, under `section` of the file of
+    tokens: so every process of the home knows them."""
+
+    def __init__(self, access: Access, section: str):
+        self._access, self._section = access, section
+
+    @contextmanager
+    def changing(self) -> Iterator[dict[str, dict[str, Any]]]:
+        """All that are not over, to be changed: kind → hash → what is known."""
+        with self._access.changing() as rows:
+            own: dict[str, dict[str, Any]] = rows.setdefault(self._section, {})
+            for kind, found in own.items():
+                own[kind] = {key: row for key, row in found.items() if self._access.clock() < parse_stamp(row["until"])}
+            yield own
+
+    def row(self, lasts: timedelta, **more: Any) -> dict[str, Any]:
+        """What is kept of a secret that lasts so long."""
+        return more | {"until": stamp(self._access.clock() + lasts)}
+
+    def give(self, kind: str, lasts: timedelta, most: int = 0, **more: Any) -> str:
+        """A new secret, with `more` that is known of it; an empty one where there are `most` already."""
+        secret, kept = new_secret("")
+        with self.changing() as own:
+            known = own.setdefault(kind, {})
+            if most and len(known) >= most:
+                return ""
+            known[kept] = self.row(lasts, **more)
+        return secret
+
+    def known(self, kind: str, secret: str) -> dict[str, Any] | None:
+        """What is known of a secret that is not over."""
+        row: dict[str, Any] | None = self._access.rows().get(self._section, {}).get(kind, {}).get(digest(secret))
+        return row if row is not None and self._access.clock() < parse_stamp(row["until"]) else None
+
+    def take(self, kind: str, secret: str) -> dict[str, Any] | None:
+        """The same, once: it is over then."""
+        if self.known(kind, secret) is None:
+            return None
+        with self.changing() as own:
+            return own[kind].pop(digest(secret), None)
+
+
+class PageVisitors:
+    """Who may look at the page: `memory page` gives out a code, good once and for minutes, and a browser that shows it
+    gets a cookie."""
+
+    def __init__(self, access: Access):
+        self._secrets = ShortSecrets(access, "visitors")
+
+    def new_code(self) -> str:
+        """A code to open the page with. Raises StorageError."""
+        return self._secrets.give("codes", CODE_LASTS)
+
+    def enter(self, code: str) -> str | None:
+        """The secret of a new cookie for who shows a code, which is over then; None for one that is not good."""
+        return None if self._secrets.take("codes", code) is None else self._secrets.give("cookies", COOKIE_LASTS)
+
+    def knows(self, secret: str) -> bool:
+        """Whether a cookie is good."""
+        return self._secrets.known("cookies", secret) is not None
+
+    def leave(self, secret: str) -> None:
+        """End a cookie."""
+        self._secrets.take("cookies", secret)
+
+
+class Budgets:
+    """How much each caller has left: `rate` calls a minute, refilled steadily, and `quota` a day (UTC)."""
+
+    def __init__(self, clock: Clock):
+        self._clock = clock
+        self._left: dict[str, tuple[float, datetime]] = {}
+        self._day, self._used = "", dict[str, int]()
+
+    def take(self, who: str, rate: int, quota: int) -> tuple[int, str] | None:
+        """Count a call. If there is none left: seconds until there is, and why in a sentence."""
+        now = self._clock()
+        if now.date().isoformat() != self._day:
+            self._day = now.date().isoformat()
+            self._used.clear()
+            self._left.clear()
+        if quota and self._used.get(who, 0) >= quota:
+            tomorrow = 86400 - (now.hour * 3600 + now.minute * 60 + now.second)
+            return tomorrow, f"This token may make {quota:,} calls a day and has made them. Go on tomorrow (UTC)."
+        left, since = self._left.get(who, (float(rate), now))
+        left = min(float(rate), left + (now - since).total_seconds() * rate / 60)
+        if rate and left < 1:
+            self._left[who] = left, now
+            wait = int((1 - left) * 60 / rate) + 1
+            return wait, f"More than {rate:,} calls a minute with this token. Try again in {wait} s."
+        self._left[who] = left - 1, now
+        self._used[who] = self._used.get(who, 0) + 1
+        return None

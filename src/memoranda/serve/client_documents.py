@@ -1,0 +1,137 @@
+"""Client metadata documents of OAuth: a client that is the address of a JSON file about itself.
+
+The address comes from a stranger, so the request goes only to public addresses of the Internet over https, to the very
+address that was checked, is not redirected, and is small and short.
+"""
+
+from __future__ import annotations
+
+import http.client
+import ipaddress
+import json
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlsplit
+
+from memoranda.errors import MemorandaError
+
+LIMIT, SECONDS, _PORT = 5 * 1024, 2.0, 443
+_KEPT, _KEPT_REFUSAL, _KEPT_MOST = 600.0, 60.0, 200
+_AT_ONCE = threading.BoundedSemaphore(4)
+
+
+class NoDocument(MemorandaError):
+    """The address has no document a client could have, or may not be asked."""
+
+    code = "invalid"
+
+
+def fetch(url: str) -> dict[str, Any]:
+    """The JSON object at the https address `url`. Raises NoDocument."""
+    parts = urlsplit(url)
+    if parts.scheme != "https" or not parts.hostname or parts.username or parts.fragment or len(parts.path) < 2:
+        raise NoDocument("it must be https://HOST/PATH")
+    try:
+        is_usual = parts.port in (None, _PORT)
+    except ValueError:
+        is_usual = False
+    if not is_usual:
+        raise NoDocument(f"it must be at port {_PORT}")
+    address = public_address(parts.hostname)
+    if not _AT_ONCE.acquire(timeout=SECONDS):
+        raise NoDocument("too many are asked for")
+    try:
+        connection = _To(parts.hostname, address)
+        clock = threading.Timer(2 * SECONDS, lambda: connection.sock and connection.sock.shutdown(socket.SHUT_RDWR))
+        clock.daemon = True
+        clock.start()
+        try:
+            path = parts.path + (f"?{parts.query}" if parts.query else "")
+            connection.request("GET", path, headers={"Accept": "application/json", "User-Agent": "memoranda"})
+            reply = connection.getresponse()
+            if reply.status != 200:
+                raise NoDocument(f"it answers with status {reply.status}")
+            data = reply.read(LIMIT + 1)
+        finally:
+            clock.cancel()
+            connection.close()
+    except (OSError, http.client.HTTPException) as error:
+        raise NoDocument(f"it cannot be fetched ({type(error).__name__})") from None
+    finally:
+        _AT_ONCE.release()
+
+    if len(data) > LIMIT:
+        raise NoDocument(f"it is larger than {LIMIT} bytes")
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError):
+        raise NoDocument("it is not JSON") from None
+    if not isinstance(found, dict):
+        raise NoDocument("it is no object")
+    return found
+
+
+def public_address(host: str) -> str:
+    """The address to connect to; every one the name has must be public. Raises NoDocument."""
+    try:
+        found = {each[4][0] for each in socket.getaddrinfo(host, _PORT, type=socket.SOCK_STREAM)}
+    except (OSError, UnicodeError):
+        raise NoDocument("its host is unknown") from None
+    for each in found:
+        if not is_public(str(each)):
+            raise NoDocument("its host is not on the public Internet")
+    return str(sorted(found, key=lambda each: ":" in str(each))[0])
+
+
+def is_public(address: str) -> bool:
+    """Whether an IP address is one of the public Internet, and stands for no other address."""
+    ip = ipaddress.ip_address(address.partition("%")[0])
+    if isinstance(ip, ipaddress.IPv6Address) and (
+        ip.ipv4_mapped or ip.sixtofour or ip.teredo or ip in ipaddress.ip_network("64:ff9b::/96")
+    ):
+        return False
+    return ip.is_global and not ip.is_multicast
+
+
+class _To(http.client.HTTPSConnection):
+    """A connection to `address`, whatever the name of the host stands for by now."""
+
+    def __init__(self, host: str, address: str):
+        super().__init__(host, _PORT, timeout=SECONDS, context=ssl.create_default_context())
+        self.address = address
+
+    def connect(self) -> None:
+        plain = socket.create_connection((self.address, self.port), SECONDS)
+        try:
+            self.sock = ssl.create_default_context().wrap_socket(plain, server_hostname=self.host)
+        except BaseException:
+            plain.close()
+            raise
+
+
+class Documents:
+    """Documents fetched lately, by address; also that there was none."""
+
+    def __init__(self, fetch: Callable[[str], dict[str, Any]]):
+        self._fetch = fetch
+        self._found: dict[str, tuple[float, dict[str, Any] | NoDocument]] = {}
+
+    def get(self, url: str) -> dict[str, Any]:
+        """The document at `url`. Raises NoDocument."""
+        until, found = self._found.get(url, (0.0, NoDocument("")))
+        if time.monotonic() >= until:
+            kept = _KEPT
+            try:
+                found = self._fetch(url)
+            except NoDocument as refused:
+                found, kept = refused, _KEPT_REFUSAL
+            if len(self._found) >= _KEPT_MOST:
+                self._found.clear()
+            self._found[url] = time.monotonic() + kept, found
+        if isinstance(found, NoDocument):
+            raise found
+        return found

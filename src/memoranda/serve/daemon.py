@@ -1,0 +1,253 @@
+"""`memory serve`: a round of upkeep on its interval (its steps: `Scheduler` in jobs/lifecycle.py), beside the socket
+and HTTP; and the unit files that start it (contract 001, 13)."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import logging
+import os
+import re
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memoranda import clock
+from memoranda.clock import waits_until
+from memoranda.errors import MemorandaError
+from memoranda.serve.sessions import McpSessions
+from memoranda.serve.socket import Listener, Methods, Protocol, SocketServer
+from memoranda.serve.turns import KEPT_UP_AFTER
+from memoranda.store.files import lock_file, lock_owner
+from memoranda.store.layout import Layout
+
+if TYPE_CHECKING:
+    from memoranda.engine import Memory
+    from memoranda.faces.tool import Registry
+    from memoranda.jobs.lifecycle import Scheduler, Step
+    from memoranda.serve.http import HttpServer
+
+    Web = Callable[[ThreadPoolExecutor, threading.Event], HttpServer]
+    """Makes the server of HTTP, which calls on these threads and ends with this event."""
+
+_log = logging.getLogger("memoranda.daemon")
+_CALLS_AT_ONCE = 64
+"""So many calls that change something can wait for the disk together; they work one after the other anyway."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepDone:
+    """A step of a round: when it ended, how many items it processed, and why it failed."""
+
+    at: datetime
+    count: int = 0
+    error: str = ""
+
+
+@dataclass(slots=True)
+class Rounds:
+    """When the last round of upkeep began and the next one will, and what came of each step, by name."""
+
+    began: datetime | None = None
+    next: datetime | None = None
+    steps: dict[str, StepDone] = field(default_factory=dict)
+
+
+class Running(MemorandaError):
+    """Another daemon serves this home."""
+
+    code = "running"
+
+    def __init__(self, path: Path, pid: str):
+        super().__init__(f"daemon already running (lock file: {path}, held by process {pid})")
+
+
+@contextmanager
+def daemon_lock(path: Path) -> Iterator[None]:
+    """Hold the lock of a home's one daemon; the system releases it should the process die. Raises Running, OSError."""
+    try:
+        held = _held(path)
+    except BlockingIOError:
+        owner = lock_owner(path)
+        raise Running(path, owner.pid if owner and owner.pid else "unknown") from None
+    with held:
+        yield
+
+
+@contextmanager
+def http_noted(path: Path, address: str) -> Iterator[None]:
+    """Say at `path`, as long as it is so, that HTTP is served at `address`: see `http_address`."""
+    with ExitStack() as held:
+        with suppress(OSError):  # another process serves this home too, and said so
+            held.enter_context(_held(path, address))
+        yield
+
+
+def _held(path: Path, *lines: str) -> ExitStack:
+    """Lock the file and write the process and `lines` into it, until the end of the context. Raises OSError."""
+    fd = lock_file(path, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    with ExitStack() as held:
+        held.callback(os.close, fd)
+        held.callback(os.ftruncate, fd, 0)
+        os.ftruncate(fd, 0)
+        os.pwrite(fd, "".join(f"{line}\n" for line in (os.getpid(), *lines)).encode(), 0)
+        return held.pop_all()
+
+
+def http_address(path: Path) -> str | None:
+    """Where this home is served over HTTP on this machine, None where it is not."""
+    with suppress(OSError):
+        if lock_owner(path) is not None:
+            return "".join(path.read_text().splitlines()[1:2]) or None
+    return None
+
+
+class Daemon:
+    """Upkeep of `memory`'s home every `interval`, unless another process does it (`has_upkeep`), and with a `listener`
+    its tools on the socket, with `web` on HTTP. `memory` is the owner's; `served` is what the socket's callers get when
+    they name no agent. Both transports share the registry, the threads and the size of a request."""
+
+    def __init__(
+        self, scheduler: Scheduler, interval: timedelta, served: Memory | None = None, registry: Registry | None = None,
+        listener: Listener | None = None, methods: Methods | None = None, web: Web | None = None,
+        sessions: McpSessions | None = None, has_upkeep: bool = True,
+    ):  # fmt: skip
+        self._scheduler, self._has_upkeep = scheduler, has_upkeep
+        self._interval = interval.total_seconds()
+        self._stopping = threading.Event()
+        scheduler.stop = self._stopping.is_set
+        self._server = self._http = None
+        self._spaces: dict[str, Scheduler | None] = {}
+        self._held = ExitStack()
+        threads = ThreadPoolExecutor(_CALLS_AT_ONCE, thread_name_prefix="call")
+        if listener is not None and served is not None and registry is not None:
+            answer = waits_until(self._stopping)(Protocol(served, registry, methods).answer)
+            self._server = SocketServer(listener, answer, registry.hooks.session, threads, sessions)
+        self._sessions = sessions
+        self._rounds = Rounds()
+        if web is not None:
+            self._http = web(threads, self._stopping)
+            self._http.app.state.rounds = self._rounds if has_upkeep else None
+            self._http.app.state.sessions = sessions
+
+    def round(self) -> bool:
+        """One round. A step that fails is logged and does not stop the others. Returns whether all went well."""
+        good, now = True, clock.now
+        self._rounds.began, self._rounds.next = now(), None
+        for name, step in self._steps():
+            if self._stopping.is_set():
+                break
+            try:
+                with waits_until(self._stopping):
+                    count = step()
+                if count:
+                    _log.info("[%s] processed %d items", name, count)
+                self._rounds.steps[name] = StepDone(now(), count)
+            except Exception as error:  # the outermost loop of the daemon: reported, and the next step runs
+                _log.error("[%s] %s", name, error, exc_info=None if isinstance(error, MemorandaError) else error)
+                self._rounds.steps[name] = StepDone(now(), error=str(error))
+                good = False
+        self._rounds.next = now() + timedelta(seconds=self._interval)
+        return good
+
+    def _steps(self) -> Iterator[Step]:
+        """The steps of a round, of the home and then of each space that no other daemon serves."""
+        yield from self._scheduler.steps()
+        if self._http is not None:
+            yield "spaces", self._open_spaces
+            for space, scheduler in self._spaces.items():
+                if scheduler is not None:
+                    yield from ((f"{space}: {name}", step) for name, step in scheduler.steps())
+
+    def _open_spaces(self) -> int:
+        """Take up the spaces there are now. Raises what opening one of them raised, once the others are open."""
+        assert self._http is not None
+        trouble = None
+        known = self._http.access.spaces()
+        self._spaces = {name: one for name, one in self._spaces.items() if name in known}
+        for name in known.keys() - self._spaces.keys():
+            try:
+                memory = self._http.homes.memory(known[name])
+                self._spaces[name] = None  # as long as another daemon does its rounds
+                self._held.enter_context(daemon_lock(Layout(memory.home).daemon_lock))
+                scheduler = type(self._scheduler)(memory.as_caller(None, self._scheduler.memory.face))
+                scheduler.stop = self._stopping.is_set
+                self._spaces[name] = scheduler
+            except Running:
+                continue
+            except (MemorandaError, OSError) as error:
+                self._spaces.pop(name, None)
+                trouble = error
+        if trouble is not None:
+            raise trouble
+        return 0
+
+    def serve(self, ready: Callable[[], None], stopping: Callable[[], None]) -> None:
+        """Serve until SIGINT or SIGTERM; then end the action in hand, answer what is in progress, and return. `ready`
+        is called once the socket listens, `stopping` at the signal."""
+        asyncio.run(self._serve(ready, stopping))
+
+    async def _serve(self, ready: Callable[[], None], stopping: Callable[[], None]) -> None:
+        loop, stop = asyncio.get_running_loop(), asyncio.Event()
+
+        def on_signal() -> None:
+            if not stop.is_set():
+                self._stopping.set()
+                stop.set()
+                stopping()
+
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, on_signal)
+        if self._server is not None:
+            await self._server.start()
+        if self._http is not None:
+            await self._http.start()
+        ready()
+        try:
+            while self._has_upkeep and not stop.is_set():
+                await asyncio.to_thread(self.round)
+                end = loop.time() + self._interval
+                while not stop.is_set() and (left := end - loop.time()) > 0:
+                    with suppress(TimeoutError):
+                        await asyncio.wait_for(stop.wait(), min(left, KEPT_UP_AFTER))
+                    await asyncio.to_thread(self._keep_up)  # what callers of the socket changed shows before that
+            await stop.wait()
+        finally:
+            if self._sessions is not None:
+                self._sessions.stop()
+            stops = [each.stop() for each in (self._server, self._http) if each is not None]
+            await asyncio.gather(*stops)
+            self._held.close()
+            if self._has_upkeep:
+                self._keep_up()
+
+    def _keep_up(self) -> None:
+        try:
+            with waits_until(self._stopping):
+                self._scheduler.keep_up()
+        except Exception as error:  # as in a round: reported, and the daemon goes on
+            _log.warning("[memory.md] %s", error, exc_info=None if isinstance(error, MemorandaError) else error)
+
+
+UNITS = {"systemd": "systemd.service", "launchd": "launchd.plist"}
+
+
+def unit_file(kind: str, arguments: Sequence[str], log: Path) -> str:
+    """The unit file of `kind` (see UNITS) that runs the command line `arguments`; launchd's writes stderr to `log`."""
+    template = files("memoranda.serve").joinpath("units", UNITS[kind]).read_text("utf-8")
+    if kind == "systemd":
+        # as systemd reads them: `%` and `$` doubled, quoted if it has blanks or quotes
+        texts = (each.replace("\\", "\\\\").replace("%", "%%").replace("$", "$$") for each in arguments)
+        quoted = ('"' + text.replace('"', '\\"') + '"' if re.search(r"[ \t\"'\\]", text) else text for text in texts)
+        return template.replace("{command}", " ".join(quoted))
+    from xml.sax.saxutils import escape
+
+    rows = "\n".join(f"    <string>{escape(each)}</string>" for each in arguments)
+    return template.replace("{arguments}", rows).replace("{log}", escape(str(log)))

@@ -1,0 +1,341 @@
+"""`memory mcp` where a daemon serves the home: `pass_on` asks it to serve this client too, and what the process then
+becomes, which passes on what the two say, as it is.
+
+That is a program of its own, run with nothing imported but modules that are built in or a single small file: of many
+clients each is such a process, and `os`, `socket`, `signal` and `json` would make it half as large again. It looks only
+at methods and ids, for the case that the daemon goes away. Then what was begun is answered with an error, and at the
+client's next line this process becomes the command again, which finds another daemon or serves by itself.
+"""
+
+from __future__ import annotations
+
+import _json
+import _signal  # type: ignore[import-not-found]  # it has no stub
+import posix
+import select
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from memoranda.config import Settings
+
+METHOD = "mcp"
+"""The request with which a connection to the daemon's socket begins to carry MCP's lines."""
+CONTINUED = "MEMORY_MCP_CONTINUED"
+"""The environment variable that tells the command of a session it goes on with: the number of an open file with the
+first lines for the server, how many of them are only repeated, and 1 if no daemon is to be asked."""
+END = b'{"jsonrpc":"2.0","method":"notifications/memoranda/end"}\n'
+"""The line that tells the daemon that the client has sent all."""
+STOP = b'{"jsonrpc":"2.0","method":"notifications/memoranda/stop"}\n'
+"""The line that tells the daemon to end the session as a signal ends a server."""
+LIMIT = 32 << 20
+"""Bytes a line may have; with a longer one a session goes on without a daemon."""
+BLOCK = 1 << 16
+_FOLDER = __file__.rpartition("/")[0]
+_WAITING = 1 << 20  # bytes for the daemon to take before the client is heard again
+_AT_ONCE = 4096  # bytes that any pipe takes without blocking once it is writable: POSIX's PIPE_BUF
+_LAST_WORDS = 1.0  # seconds for the client to take its answers after a signal
+_DAEMON_SECONDS = 10.0  # to wait for what the daemon says; the first session of all takes it a second
+_START = "import sys; sys.path.append(sys.argv[1]); import pump; pump.main(sys.argv[2:])"
+_ANSWER = b'{"jsonrpc":"2.0","id":'
+_GONE = "The daemon that served this session went away before it answered. "
+_UNKNOWN = _GONE + "It is unknown whether the call was carried out: look before you repeat it."
+_AGAIN = _GONE + "Nothing was changed; repeat the request."
+
+
+def program() -> str:
+    """Which installation this is; a daemon serves the clients of its own."""
+    from memoranda import __version__
+
+    return f"{__version__} {_FOLDER}"
+
+
+def pass_on(settings: Settings, wanted: Mapping[str, Any]) -> None:
+    """If a daemon serves the home with these settings, and grants what is `wanted` (sessions.py), pass on between it
+    and the client from here on, and do not return. Else nothing of the client has been read."""
+    import os
+    import socket
+
+    from memoranda.engine.daemon_client import call, from_folder
+    from memoranda.store.layout import Layout
+
+    path = Layout(settings.home).socket
+    is_alone = os.environ.get(CONTINUED, "").endswith(" 1")
+    if is_alone or "PYTHONHOME" in os.environ or sys.implementation.name != "cpython" or not os.path.exists(path):
+        return
+    try:
+        for fd in (0, 1):
+            os.fstat(fd)
+    except OSError:  # closed, which the server reports
+        return
+    params = {**wanted, "program": program(), "settings": settings.digest()}
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as daemon:
+        daemon.settimeout(_DAEMON_SECONDS)
+        try:
+            from_folder(path, daemon.connect)
+            if "result" not in call(daemon, METHOD, params):
+                return
+        except (OSError, ValueError):
+            return
+        daemon.set_inheritable(True)
+        flags = ["-I", "-S", *(["-B"] if sys.flags.dont_write_bytecode else [])]
+        own = [_FOLDER, str(daemon.fileno())]
+        os.execv(sys.executable, [sys.executable, *flags, "-c", _START, *own, *sys.orig_argv[1:]])
+
+
+class _Json:
+    """How the scanner reads numbers and objects."""
+
+    strict = True
+    object_hook = object_pairs_hook = None
+    parse_float = parse_constant = float
+    parse_int = int
+
+
+_scan = _json.make_scanner(_Json)  # type: ignore[arg-type]  # the class has all it looks for
+_NOT_JSON = (ValueError, StopIteration, RecursionError, SystemError)
+"""What the scanner raises; up to Python 3.11 a SystemError: `json`, whose error it means, is not there."""
+
+
+def message_in(line: bytes) -> dict[str, Any]:
+    """The JSON object in `line`; an empty one if there is none."""
+    try:
+        found, _ = _scan(line.decode("utf-8", "surrogateescape").strip("\ufeff \t\r\n"), 0)
+    except _NOT_JSON:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def id_in(line: bytes) -> Any:
+    """The id of the request in `line`, None without one."""
+    found = message_in(line)
+    return found.get("id") if "method" in found and type(found.get("id")) in (int, str) else None
+
+
+def answered_by(line: bytes) -> Any:
+    """The id of the request that a line of our server answers, None if it answers none."""
+    for key in (b',"result":', b',"error":'):
+        if line.startswith(_ANSWER) and (end := line.find(key)) > 0:
+            text = line[len(_ANSWER) : end].decode()
+            try:
+                found, read = _scan(text, 0)
+            except _NOT_JSON:
+                continue
+            if read == len(text):
+                return found
+    return None
+
+
+class Lines:
+    """What comes in blocks, as lines with their breaks; `rest` is the beginning of one."""
+
+    def __init__(self) -> None:
+        self.rest = bytearray()
+
+    def feed(self, block: bytes) -> list[bytes]:
+        """The lines that end in `block`."""
+        self.rest += block
+        if b"\n" not in block:
+            return []
+        end = self.rest.rfind(b"\n") + 1
+        whole, self.rest = bytes(self.rest[:end]), self.rest[end:]
+        return [line + b"\n" for line in whole[:-1].split(b"\n")]
+
+
+class Pump:
+    """One session, between descriptors 0, 1 and that of the connection to the daemon. `command` is what this process
+    was and becomes again. `first` comes before what the client says; the answers to the ids `not_for_client` are kept
+    from it, which it had before."""
+
+    def __init__(self, daemon: int, command: list[str], first: bytes, not_for_client: set[Any]):
+        self._daemon: int | None = daemon
+        self._command = command
+        self._asked, self._answered = Lines(), Lines()
+        self._unsent: list[bytes] = []
+        self._sent = 0  # bytes of the first one of them that are with the daemon
+        self._size = 0  # of them all
+        self._output = bytearray()
+        self._begun: dict[Any, str] = {}
+        self._opening: dict[str, bytes] = {}  # what another server must be told first
+        self._is_heard = self._has_sent = self._is_awaited = False
+        self._at_end = self._is_too_long = self._is_cut = False
+        self._stopped: int | None = None
+        posix.set_blocking(daemon, False)
+        self._signals, woken = posix.pipe()
+        posix.set_blocking(woken, False)
+        _signal.set_wakeup_fd(woken)
+        for number in (_signal.SIGINT, _signal.SIGTERM):
+            _signal.signal(number, lambda number, frame: None)
+        self._not_for_client = not_for_client
+        self._from_client(first)
+
+    def run(self) -> int:
+        """Until the session has ended: the exit status."""
+        while self._stopped is None or self._daemon is not None or self._output:
+            if self._daemon is None and not self._output:
+                if self._unsent or self._asked.rest or (self._is_awaited and not self._at_end):
+                    self._become_command()
+                if self._at_end:
+                    return 0
+            hears = not (self._at_end or self._is_too_long or self._stopped) and self._size < _WAITING
+            inputs = [self._signals, *([0] if hears else []), *([] if self._daemon is None else [self._daemon])]
+            outputs = [1] if self._output else []
+            if self._unsent and self._daemon is not None and not self._is_cut:
+                outputs.append(self._daemon)
+            last = self._stopped is not None and self._daemon is None
+            readable, writable, _ = select.select(inputs, outputs, [], _LAST_WORDS if last else None)
+            if last and not writable:
+                break
+            if self._signals in readable:
+                number = posix.read(self._signals, 1)[0]
+                if self._stopped is None:
+                    self._stopped = number
+                    self._queue(STOP)
+                    for each in (_signal.SIGINT, _signal.SIGTERM):  # the next one does what it does to any process
+                        _signal.signal(each, _signal.SIG_DFL)
+            if 1 in writable:
+                try:
+                    del self._output[: posix.write(1, self._output[:_AT_ONCE])]
+                except BlockingIOError:
+                    pass
+                except OSError:  # the client is gone: running calls finish, their replies are dropped
+                    self._output.clear()
+                    self._end()
+            if self._daemon in writable:
+                self._send()
+            if self._daemon is not None and self._daemon in readable:
+                self._receive()
+            if 0 in readable:
+                try:
+                    block = posix.read(0, BLOCK)
+                except BlockingIOError:
+                    continue
+                except OSError:  # the terminal or socket behind it is gone: the same as its end
+                    block = b""
+                if block:
+                    self._from_client(block)
+                else:
+                    self._end()
+        return 130 if self._stopped == _signal.SIGINT else 0
+
+    def _queue(self, line: bytes) -> None:
+        self._unsent.append(line)
+        self._size += len(line)
+
+    def _end(self) -> None:
+        if not self._at_end:
+            self._at_end = True
+            if self._asked.rest:  # the last line may lack its break
+                self._from_client(b"\n")
+            if self._daemon is not None:
+                self._queue(END)
+
+    def _from_client(self, block: bytes) -> None:
+        for line in self._asked.feed(block):
+            # Remember what a new server must be told of it, and that it waits for an answer.
+            message = message_in(line)
+            method, given, id = message.get("method"), message.get("params"), message.get("id")
+            params = given if isinstance(given, dict) else {}
+            if method in ("initialize", "notifications/initialized"):
+                self._opening[method] = line
+            elif method == "resources/subscribe":
+                self._opening[f"watch {params.get('uri')}"] = line
+            elif method == "resources/unsubscribe":
+                self._opening.pop(f"watch {params.get('uri')}", None)
+            elif method == "notifications/cancelled" and type(params.get("requestId")) in (int, str):
+                self._begun.pop(params["requestId"], None)
+            if isinstance(method, str) and type(id) in (int, str):
+                self._begun[id] = method
+            self._queue(line)
+        if len(self._asked.rest) > LIMIT and not self._is_too_long:
+            self._is_too_long = True
+            self._queue(END)
+
+    def _send(self) -> None:
+        assert self._daemon is not None
+        try:
+            self._sent += posix.write(self._daemon, memoryview(self._unsent[0])[self._sent :])
+        except BlockingIOError:
+            return
+        except OSError:  # it may have answered before it went
+            self._is_cut = True
+            return
+        if self._sent == len(self._unsent[0]):
+            self._size -= self._sent
+            self._sent, self._has_sent = 0, True
+            del self._unsent[0]
+
+    def _receive(self) -> None:
+        assert self._daemon is not None
+        try:
+            block = posix.read(self._daemon, BLOCK)
+        except BlockingIOError:
+            return
+        except OSError:
+            block = b""
+        if not block:  # it has ended the session, or itself: answer what it began with an error
+            posix.close(self._daemon)
+            self._daemon = None
+            self._unsent = [line for line in self._unsent if line not in (END, STOP)]
+            opening = {id_in(line) for line in self._opening.values()} - {None}
+            is_watching = len(self._opening) > 2  # besides both lines of the handshake
+            self._is_awaited = is_watching or bool(opening & self._begun.keys())
+            sent_again = opening | {id_in(line) for line in self._unsent}
+            for id, method in self._begun.items():
+                if id not in sent_again:
+                    shown = _json.encode_basestring_ascii(id) if isinstance(id, str) else str(id)
+                    text = _json.encode_basestring_ascii(_UNKNOWN if method == "tools/call" else _AGAIN)
+                    error = f'{{"jsonrpc":"2.0","id":{shown},"error":{{"code":-32603,"message":{text}}}}}\n'
+                    self._output += error.encode()
+        for line in self._answered.feed(block):
+            self._is_heard = True
+            if (id := answered_by(line)) is not None:
+                self._begun.pop(id, None)
+            if id is not None and id in self._not_for_client:
+                self._not_for_client.discard(id)
+            else:
+                self._output += line
+
+    def _become_command(self) -> None:
+        """Run the command in this process, to go on with the session."""
+        known = [line for line in self._opening.values() if line not in self._unsent]
+        waiting = self._begun.keys() - self._not_for_client
+        repeated = [line for line in known if id_in(line) not in waiting]
+        if self._opening.get("initialize") not in repeated:
+            repeated = []
+        lines = [*repeated, *(line for line in known if line not in repeated), *self._unsent, bytes(self._asked.rest)]
+        if hasattr(posix, "memfd_create"):
+            fd = posix.memfd_create("session")  # a file that only this process has
+        else:
+            import tempfile
+
+            fd, path = tempfile.mkstemp()
+            posix.unlink(path)
+        with open(fd, "wb", closefd=False) as file:
+            file.writelines(lines)
+        posix.set_inheritable(fd, True)
+        is_alone = self._is_too_long or (self._has_sent and not self._is_heard)
+        posix.putenv(CONTINUED, f"{fd} {len(repeated)} {int(is_alone)}")
+        posix.execv(sys.executable, [sys.executable, *self._command])
+
+
+def continued() -> tuple[bytes, set[Any]]:
+    """What this process has of a session it goes on with: what the server is told first, and the ids of requests in it
+    whose answers the client has."""
+    given = posix.environ.pop(CONTINUED.encode(), b"")
+    if not given:
+        return b"", set()
+    posix.unsetenv(CONTINUED)
+    fd, repeated, _ = map(int, given.split())
+    posix.lseek(fd, 0, 0)
+    with open(fd, "rb") as file:
+        first = file.read()
+    return first, {id_in(line) for line in first.split(b"\n")[:repeated]} - {None}
+
+
+def main(arguments: list[str]) -> None:
+    """Pass on between stdin, stdout and the daemon; `arguments`: its descriptor, and the command this was."""
+    posix._exit(Pump(int(arguments[0]), arguments[1:], *continued()).run())

@@ -1,0 +1,170 @@
+"""`memory mcp`: one client, on this process's stdin and stdout."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import signal
+import threading
+from collections.abc import Callable, Collection, Mapping
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any
+
+from memoranda.clock import may_wait
+from memoranda.serve.pump import CONTINUED, answered_by, continued
+from memoranda.serve.turns import CallQueue
+
+if TYPE_CHECKING:
+    from memoranda.engine import Memory
+    from memoranda.faces.tool import Registry
+
+INTERRUPTED = 130
+"""Exit status after SIGINT; after SIGTERM and at the end of input it is 0."""
+_EMBED_SECONDS = 1.0
+_LAST_WORDS = 1.0  # seconds for a client to take its answers once the server was told to stop
+
+
+def run_stdio(
+    open_memory: Callable[[], Memory], registry: Registry, *, name: str = "memoranda", version: str = "",
+    agent: str | None = None, clients: Mapping[str, str] | None = None,
+) -> int:  # fmt: skip
+    """Serve `registry` over MCP until the client closes stdin, and return the process's exit status.
+
+    `open_memory` is called once, off the event loop, when the client has its first answer; if it raises
+    MemorandaError each call answers with that error and the next one tries again. Every call sees the
+    memory as caller `agent` (`--agent`, else MEMORY_AGENT); None: the identity of the client's name, by
+    `clients` (configuration key `agents`) and the table of known clients. `name` and `version` are what
+    the server calls itself.
+
+    Descriptors 0 and 1 are the protocol's from here to the end of the process. What the client has sent
+    before it closes stdin is carried out and answered. SIGTERM and SIGINT let the running call end,
+    answer the waiting ones with an error and stop; a second signal ends the process at once.
+    Sources: contract 000a, 7; contract 000b, 9; contract 001, 1 (identity).
+    """
+    wire = StdioTransport(*continued())
+    os.environ.pop(CONTINUED, None)
+    gc.disable()  # importing without collecting garbage takes a tenth less time, and there is none
+    try:
+        from memoranda.serve.mcp import ClientConnection, ServerIdentity, converse
+    finally:
+        gc.freeze()
+        gc.enable()
+    turns = CallQueue(open_memory, _keep_up, embed_some)
+    identity = ServerIdentity(name, version, agent, clients or {})
+
+    async def session() -> int:
+        loop = asyncio.get_running_loop()
+        stopped: asyncio.Future[int] = loop.create_future()
+        connection = ClientConnection(wire.send, turns.prepare)
+
+        def stop(number: int) -> None:
+            if not stopped.done():  # two signals that came together are one
+                for each in (signal.SIGINT, signal.SIGTERM):  # the next one does what it does to any process
+                    loop.remove_signal_handler(each)
+                    signal.signal(each, signal.SIG_DFL)
+                turns.refuse_waiting()
+                connection.end()
+                stopped.set_result(number)
+
+        for each in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(each, stop, each)
+        wire.start(connection.receive, connection.end)
+        await converse(connection, registry, turns, identity)
+        flushing = asyncio.ensure_future(wire.flush())  # the client takes all answers; once stopped, for a while
+        waiting: set[asyncio.Future[Any]] = {flushing, stopped}
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({flushing}, timeout=_LAST_WORDS)
+        flushing.cancel()
+        return INTERRUPTED if stopped.done() and stopped.result() == signal.SIGINT else 0
+
+    try:
+        with registry.hooks.session():
+            return asyncio.run(session())
+    finally:
+        turns.close()
+
+
+def _keep_up(memory: Memory) -> None:
+    if memory.has_changed_memories:
+        from memoranda.engine.overview import Overview
+
+        Overview(memory).keep_up()
+
+
+def embed_some(memory: Memory) -> bool:
+    """A short while of embedding what waits, until the server stops. Returns whether there may be more."""
+    from memoranda.engine.embedding import Embedding
+
+    return Embedding(memory).some(_EMBED_SECONDS, stop=lambda: not may_wait()) > 0
+
+
+class StdioTransport:
+    """Takes descriptors 0 and 1 for itself, for the rest of the process.
+
+    Afterwards descriptor 0 is at its end and descriptor 1 is stderr: what a library, a hook or a child
+    process prints cannot get between two messages. Reading and writing have a thread each, so neither a
+    silent nor a slow client holds up the event loop. The threads are daemons: one that waits for a
+    client does not keep a stopping process alive. `first` comes before what stdin has; answers to the ids `unheard`
+    are not written.
+    """
+
+    def __init__(self, first: bytes = b"", unheard: Collection[Any] = ()) -> None:
+        self._first, self._unheard = first, set(unheard)
+        self._in, self._out = os.dup(0), os.dup(1)
+        with open(os.devnull, "r+b") as nothing:
+            os.dup2(nothing.fileno(), 0)
+            try:
+                os.dup2(2, 1)
+            except OSError:  # stderr is closed
+                os.dup2(nothing.fileno(), 1)
+        self._waiting: SimpleQueue[bytes | None] = SimpleQueue()
+
+    def start(self, line: Callable[[bytes], None], end: Callable[[], None]) -> None:
+        """Call `line` on the running event loop for every line that comes in, then `end` once. `end` may come a second
+        time, and early, when the other side no longer reads."""
+        self._loop = asyncio.get_running_loop()
+        self._written = asyncio.Event()
+        threading.Thread(target=self._read, args=(line, end), name="stdin", daemon=True).start()
+        threading.Thread(target=self._write, args=(end,), name="stdout", daemon=True).start()
+
+    def send(self, line: bytes) -> None:
+        """Write `line`, which has no line break, after all lines sent before. Does not wait."""
+        if self._unheard and (id := answered_by(line)) in self._unheard:
+            return self._unheard.discard(id)
+        self._waiting.put(line + b"\n")
+
+    async def flush(self) -> None:
+        """Wait until all is written, or nobody reads any more. Nothing can be sent afterwards."""
+        self._waiting.put(None)
+        await self._written.wait()
+
+    def _read(self, line: Callable[[bytes], None], end: Callable[[], None]) -> None:
+        *begun, rest = self._first.split(b"\n")
+        for each in begun:
+            self._post(line, each)
+        try:
+            with open(self._in, "rb", buffering=1 << 16, closefd=False) as lines:
+                while each := lines.readline():  # a terminal's end is read once
+                    self._post(line, rest + each)
+                    rest = b""
+        except OSError:  # the terminal or socket behind it is gone: the same as its end
+            pass
+        self._post(line, rest)
+        self._post(end)
+
+    def _write(self, end: Callable[[], None]) -> None:
+        try:
+            while (line := self._waiting.get()) is not None:
+                rest = memoryview(line)
+                while rest:
+                    rest = rest[os.write(self._out, rest) :]
+        except OSError:  # the client is gone: running calls finish, their replies are dropped
+            self._post(end)
+        self._post(self._written.set)
+
+    def _post(self, call: Callable[..., None], *given: bytes) -> None:
+        try:
+            self._loop.call_soon_threadsafe(call, *given)
+        except RuntimeError:  # the loop has ended; so has everyone who would listen
+            pass

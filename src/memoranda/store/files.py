@@ -1,0 +1,481 @@
+"""Bytes on disk: durable writes, reads, `flock`, and what an OSError means in plain words."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import re
+import stat
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from memoranda.clock import may_wait, wait_for
+from memoranda.errors import Busy, MemorandaError, NotFound, StorageError
+from memoranda.store.base import File, Stamp, bounded, sha256
+
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_REASONS = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EFBIG: "the file would be larger than this system allows",
+    errno.EROFS: "the file system is read-only",
+    errno.EACCES: "permission denied",
+    errno.EPERM: "permission denied",
+    errno.ENAMETOOLONG: "the name is too long",
+    errno.ENOTDIR: "a part of the path is not a directory",
+    errno.EISDIR: "it is a folder",
+    errno.EIO: "the disk reported an input/output error",
+    errno.EMFILE: "too many files are open",
+    errno.ELOOP: "too many symbolic links",
+    errno.EILSEQ: "the file system refuses this name",
+    errno.EINVAL: "the file system refuses this name",
+    errno.ENXIO: "something else than a file is there",
+}
+
+UNWRITABLE = frozenset((errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.ENOENT))
+"""What the system says of a file that cannot be written or made here, though it may be read."""
+NAME_REASONS = frozenset(_REASONS[each] for each in (errno.ENAMETOOLONG, errno.EILSEQ, errno.EINVAL))
+"""The reasons that blame the name, not the disk."""
+
+
+def reason(error: OSError) -> str:
+    """Why the disk said no, without host path or exception name."""
+    return _REASONS.get(error.errno or 0, (error.strerror or "the disk refused").lower())
+
+
+@contextmanager
+def storing(path: str) -> Iterator[None]:
+    """Raise an OSError met inside as the StorageError of `path`."""
+    try:
+        yield
+    except OSError as error:
+        raise StorageError(path, reason(error)) from None
+
+
+def refusal(path: str, error: OSError) -> MemorandaError:
+    """The error of our tree for an OSError met at the project-relative `path`."""
+    if error.errno == errno.ENOENT:
+        return NotFound(path)
+    return StorageError(path, reason(error))
+
+
+def write_file(
+    name: str, data: bytes, *, mode: int = 0o600, folder: int | None = None, durable: bool = True
+) -> os.stat_result:
+    """Create the file `name` (in the open folder `folder`) with `data`; with `durable`, fsync it.
+
+    The mode is set exactly, whatever the umask. On failure nothing stays. Returns the file's status. Raises
+    FileExistsError, OSError.
+    """
+    fd = os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600, dir_fd=folder)
+    try:
+        try:
+            view = memoryview(data)
+            while view:
+                view = view[os.write(fd, view) :]
+            status = os.fstat(fd)
+            if stat.S_IMODE(status.st_mode) != mode:
+                os.fchmod(fd, mode)
+            if durable:
+                os.fsync(fd)
+            return status
+        finally:
+            os.close(fd)
+    except BaseException:
+        os.unlink(name, dir_fd=folder)
+        raise
+
+
+def stamp_of(status: os.stat_result) -> Stamp:
+    """The stamp of a stat result."""
+    return bounded((status.st_size, status.st_mtime_ns, status.st_ino))
+
+
+def stat_in(name: str, folder: int) -> os.stat_result | None:
+    """The status of `name` in an open folder, a symlink not followed; None when there is nothing."""
+    try:
+        return os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+
+
+def read_file(name: str, folder: int | None = None) -> File:
+    """The regular file `name`, of an open folder if given; a symlink is refused. Raises OSError."""
+    fd = os.open(name, _READ, dir_fd=folder)
+    try:
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode):
+            raise IsADirectoryError(errno.EISDIR, "not a regular file")
+        data = read_fd(fd)
+        born = getattr(status, "st_birthtime", None)
+        return File(data, stamp_of(status), sha256(data), stat.S_IMODE(status.st_mode), born)
+    finally:
+        os.close(fd)
+
+
+def put_derived(path: Path, data: bytes) -> bool:
+    """Make the file at `path`, which nobody but us writes, hold `data`; readers see the old or the new one.
+
+    Returns False when it held it already. Raises StorageError.
+    """
+    with storing(path.name):
+        if path.is_file() and path.read_bytes() == data:
+            return False
+        fresh = path.with_name(f".{path.name}-{os.getpid()}-{os.urandom(4).hex()}")
+        write_file(str(fresh), data)
+        try:
+            os.replace(fresh, path)
+        except OSError:
+            os.unlink(fresh)
+            raise
+    return True
+
+
+def remove_left(folder: Path | str, names: re.Pattern[str]) -> None:
+    """Remove the temp files in `folder` whose writer died: names that match whole, the process in the first group."""
+    with suppress(OSError):
+        for name in os.listdir(folder):
+            if name[0] == "." and (match := names.fullmatch(name)) and not is_alive(int(match[1])):
+                os.unlink(os.path.join(folder, name))
+
+
+def is_alive(pid: int) -> bool:
+    """Whether there is a process of this number."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def read_fd(fd: int) -> bytes:
+    """All bytes of an open file."""
+    size = os.fstat(fd).st_size
+    parts, wanted = [], size + 1
+    while part := os.read(fd, wanted):
+        parts.append(part)
+        size -= len(part)
+        wanted = max(size + 1, 65536)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def make_private(folder: Path) -> None:
+    """Make `folder` and missing parents, each 0700 whatever the umask, durably. Raises OSError."""
+    missing = []
+    while not folder.exists():
+        missing.append(folder)
+        folder = folder.parent
+    for each in reversed(missing):
+        try:
+            os.mkdir(each, 0o700)
+            os.chmod(each, 0o700)
+        except FileExistsError:
+            continue
+        sync_folder(each.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the entries of `folder` durable; one that may be passed through, not read, is left to the system."""
+    try:
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except PermissionError:
+        return
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+LOCK_WAITS = 3.0
+"""Seconds a holder may have a lock before those who wait for it are refused."""
+_WORD = frozenset("abcdefghijklmnopqrstuvwxyz-")
+_SIGNED = re.compile(rb"(\d+)(?: (\d{9,}\.\d{3}) ([^\n]*?) *)?\n")
+
+
+class Owner(NamedTuple):
+    """Who holds a lock: process, since when (Unix time, 0.0 = unknown), and its command in at most two words."""
+
+    pid: str
+    since: float = 0.0
+    command: str = ""
+
+    def __str__(self) -> str:
+        name = f"process {self.pid}" if self.pid else "another program"
+        command = f" ({self.command})" if self.command else ""
+        if not self.since:
+            return name + command
+        since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self.since))
+        return f"{name}{command} since {since}, for {max(0, round(time.time() - self.since))} seconds"
+
+
+def open_own(path: Path | str, access: int = os.O_RDWR | os.O_CREAT) -> int:
+    """Open one of the home's own files, private when it is made. What is no file is refused, and neither opened nor
+    waited for. Raises OSError."""
+    odd = OSError(errno.ENODEV, f"{os.path.basename(path)} is no regular file; remove it")
+    with suppress(FileNotFoundError):
+        mode = os.stat(path).st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+            raise odd
+    fd = os.open(path, access | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
+    if not stat.S_ISREG(os.fstat(fd).st_mode):  # put there meanwhile
+        os.close(fd)
+        raise odd
+    return fd
+
+
+def open_if_may(path: Path | str) -> tuple[int, bool]:
+    """Open one of the home's own files, and whether it may be written; where nothing may be made, an empty stand-in.
+    Raises OSError."""
+    try:
+        return open_own(path), True
+    except OSError as error:
+        if error.errno not in UNWRITABLE:
+            raise
+    try:
+        return open_own(path, os.O_RDONLY), False
+    except OSError:
+        return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC), False
+
+
+def lock_file(path: Path | str, how: int, *, access: int = os.O_RDWR, make: bool = True) -> int:
+    """Open the file at `path` and `flock` it (`how`, as fcntl takes it). Returns its descriptor, which is the lock.
+
+    Checks afterwards that the file is still the one at `path`: another may have taken its place meanwhile. Raises
+    OSError; FileNotFoundError without `make`; BlockingIOError when `how` says not to wait, else Busy.
+    """
+    while True:
+        fd = open_own(path, access | (os.O_CREAT if make else 0))
+        try:
+            if how & fcntl.LOCK_NB:
+                fcntl.flock(fd, how)
+            else:
+                take_lock(fd, how)
+            if is_at(fd, path):
+                return fd
+        except BaseException:
+            os.close(fd)
+            raise
+        os.close(fd)
+
+
+def take_lock(fd: int, how: int) -> None:
+    """`flock` the open file. Raises Busy when somebody keeps it for LOCK_WAITS, or the call waited long enough."""
+
+    try:
+        return fcntl.flock(fd, how | fcntl.LOCK_NB)
+    except BlockingIOError:
+        owner = _owner(fd)
+
+    def is_taken() -> bool:
+        with suppress(BlockingIOError):
+            fcntl.flock(fd, how | fcntl.LOCK_NB)
+            return True
+        return False
+
+    while not wait_for(is_taken, max(0.005, LOCK_WAITS - (time.time() - owner.since if owner.since else 0.0))):
+        before, owner = owner, _owner(fd)
+        if owner[:2] == before[:2] or not may_wait():
+            raise Busy(str(owner))
+
+
+@cache
+def _command(*arguments: str) -> str:
+    """The program and its first word, if it is one: further arguments may be private."""
+    words = [os.path.basename(sys.executable if each.startswith("-") else each) for each in arguments[:1]]
+    words += [each for each in arguments[1:2] if each and _WORD.issuperset(each)]
+    return " ".join(words)[:50]
+
+
+def _owner(fd: int) -> Owner:
+    """Who holds the lock on the open file: as it says itself, else as the system tells (Linux)."""
+    try:
+        signed = _SIGNED.match(os.pread(fd, 80, 0))
+    except OSError:  # a folder, or a file open for writing alone
+        signed = None
+    if signed:
+        return Owner(signed[1].decode(), float(signed[2] or 0), (signed[3] or b"").decode("utf-8", "replace"))
+    try:
+        status = os.fstat(fd)
+        place = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
+        rows = [line.split() for line in Path("/proc/locks").read_text().splitlines()]
+        pid = next((row[4] for row in rows if row[1] == "FLOCK" and row[5] == place), "")
+        return Owner(pid, 0.0, _command(*Path(f"/proc/{pid}/cmdline").read_text().split("\0")) if pid else "")
+    except (OSError, ValueError):
+        return Owner("")
+
+
+def lock_owner(path: Path | str) -> Owner | None:
+    """Who holds the lock at `path`; None when nobody does. Raises OSError."""
+    try:
+        os.close(lock_file(path, fcntl.LOCK_SH | fcntl.LOCK_NB, access=os.O_RDONLY, make=False))
+    except FileNotFoundError:
+        return None
+    except BlockingIOError:
+        fd = open_own(path, os.O_RDONLY)
+        try:
+            return _owner(fd)
+        finally:
+            os.close(fd)
+    return None
+
+
+def is_at(fd: int, path: Path | str) -> bool:
+    """Whether the open file is the one at `path`."""
+    try:
+        return os.path.samestat(os.fstat(fd), os.stat(path))
+    except FileNotFoundError:
+        return False
+
+
+@contextmanager
+def lock_folders(folders: Iterable[str]) -> Iterator[None]:
+    """Hold these folders against all who lock them in this way: every home has a lock of its own, but several homes
+    may use one folder. A missing folder, or one on a disk without locks, is passed over.
+    """
+    held: dict[tuple[int, int], int] = {}
+    try:
+        for folder in folders:
+            try:
+                fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            except OSError:
+                continue
+            status = os.fstat(fd)
+            if held.setdefault((status.st_dev, status.st_ino), fd) != fd:
+                os.close(fd)
+        for _, fd in sorted(held.items()):  # in one order for all, or two processes could wait for each other
+            with suppress(OSError):
+                take_lock(fd, fcntl.LOCK_EX)
+        yield
+    finally:
+        for fd in held.values():
+            os.close(fd)
+
+
+class ThreadLock:
+    """A re-entrant lock between the threads of this process, which get it in the order they came; a wait for it is
+    bounded. Raises Busy."""
+
+    def __init__(self) -> None:
+        self._counting = threading.Lock()
+        self._queue: deque[tuple[int, threading.Lock]] = deque()
+        self._owner = 0
+        self._depth = 0
+
+    @property
+    def is_mine(self) -> bool:
+        """Whether this thread has it."""
+        return self._owner == threading.get_ident()
+
+    def __enter__(self) -> None:
+        me, turn = threading.get_ident(), None
+        if self._owner != me:
+            with self._counting:
+                if self._owner:
+                    turn = threading.Lock()
+                    turn.acquire()
+                    self._queue.append((me, turn))
+                else:
+                    self._owner = me
+        if turn is not None:  # released by the one inside, who passes the lock on to this thread
+            try:
+                if not wait_for(lambda: turn.acquire(timeout=0.25)):
+                    raise Busy(f"another call of this process ({os.getpid()})")
+            except BaseException:
+                with self._counting:
+                    is_waiting = (me, turn) in self._queue
+                    if is_waiting:
+                        self._queue.remove((me, turn))
+                if not is_waiting:  # its turn came at the last moment
+                    self._depth = 1
+                    self.__exit__()
+                raise
+        self._depth += 1
+
+    def __exit__(self, *_: object) -> None:
+        self._depth -= 1
+        if not self._depth:
+            with self._counting:
+                self._owner = 0
+                if self._queue:
+                    self._owner, turn = self._queue.popleft()
+                    turn.release()
+
+    def take_if_free(self) -> bool:
+        """Enter without waiting, if nobody is inside."""
+        with self._counting:
+            if self._owner:
+                return False
+            self._owner, self._depth = threading.get_ident(), 1
+            return True
+
+
+class Lock:
+    """The home's one lock: a thread lock within the process and `flock` between processes.
+
+    Re-entrant; the system releases it when a process dies. `entered` runs each time the lock goes from free to
+    held, before the caller does anything: the place for recovery. Raises Busy, OSError (a read-only home has none).
+    """
+
+    def __init__(self, path: Path, entered: Callable[[], None]):
+        self._path = path
+        self._threads = ThreadLock()
+        self._depth = 0
+        self._entered = entered
+        self._fd: int | None = None
+
+    def __enter__(self) -> Lock:
+        self._threads.__enter__()
+        try:
+            if self._depth == 0:
+                if self._fd is None:
+                    self._fd = open_own(self._path)
+                take_lock(self._fd, fcntl.LOCK_EX)
+                try:
+                    if not is_at(self._fd, self._path):  # removed by somebody: a lock on it excludes nobody
+                        fresh = lock_file(self._path, fcntl.LOCK_EX)
+                        os.close(self._fd)
+                        self._fd = fresh
+                    signed = f"{os.getpid()} {time.time():.3f} {_command(*sys.argv)}".encode().ljust(80)[:79]
+                    with suppress(OSError):  # those who wait are not told who holds it
+                        os.pwrite(self._fd, signed + b"\n", 0)
+                    self._entered()
+                except BaseException:
+                    fcntl.flock(self._fd, fcntl.LOCK_UN)
+                    raise
+            self._depth += 1
+        except BaseException:
+            self._threads.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._depth -= 1
+        try:
+            if self._depth == 0 and self._fd is not None:
+                fcntl.flock(self._fd, fcntl.LOCK_UN)
+        finally:
+            self._threads.__exit__()
+
+    def keep(self) -> None:
+        """Hold it on when the holder leaves, until some holder calls `let_go`."""
+        self._depth += 1
+
+    def let_go(self) -> None:
+        """Take `keep` back. The lock is free once the holder leaves."""
+        self._depth -= 1
+
+    def close(self) -> None:
+        """Release the lock file."""
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None

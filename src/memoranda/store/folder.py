@@ -1,0 +1,235 @@
+"""A folder of Markdown notes, used in place: indexing never writes a byte into it."""
+
+from __future__ import annotations
+
+import builtins
+import os
+import stat
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from itertools import islice
+from operator import attrgetter
+from pathlib import Path
+
+from memoranda.errors import CannotRead, NotFound, OutsideError, StorageError
+from memoranda.store.base import File, Listing, PathInfo, Stamp
+from memoranda.store.files import read_file, reason, refusal, stamp_of, stat_in
+from memoranda.store.layout import NOTE_SUFFIXES, SKIPPED_FOLDERS
+from memoranda.store.path_guard import Folder, has_link, open_folder
+from memoranda.text.unicode import is_valid_unicode
+
+_LINKS = 40
+_PART = 2_000
+_NAME = attrgetter("name")
+_VALUES = attrgetter("st_size", "st_mtime_ns", "st_ino")
+
+
+class FolderStore:
+    """The notes below `root` (absolute).
+
+    With `every_text` each visible file counts as a note, else those named `*.md`, `*.markdown`. With `links` paths
+    may lead through symlinks that stay inside (contract 000a, 3); else they are refused. An `optional` folder that is
+    missing just holds nothing.
+    """
+
+    holds_entities = False
+    show: Callable[[str, str | None], None] = staticmethod(lambda root, path: None)
+    """What makes a file, or all of the folder, lie on disk as it is to be: `Home.show`."""
+    staged: Callable[[str], Iterable[tuple[str, Stamp | None]]] = staticmethod(lambda root: ())
+    """What is not on disk yet and counts as if it were: `Home.staged_files`."""
+
+    def __init__(self, name: str, root: Path, *, every_text: bool = False, links: bool = False, optional: bool = False):
+        self.name = name
+        self.root = str(root)
+        self._every_text = every_text
+        self._links = links
+        self.optional = optional
+
+    def __getstate__(self) -> dict[str, object]:
+        """What another process needs to read the files as they lie on disk."""
+        return {name: value for name, value in vars(self).items() if name not in ("show", "staged")}
+
+    def trouble(self) -> str:
+        if self.optional or os.path.isdir(self.root):
+            return ""
+        return f"The folder of project {self.name} is missing; its notes are as last seen."
+
+    def version(self) -> Stamp | None:
+        return None  # only a listing tells the state of a folder
+
+    def changed_since(self, version: Stamp | None) -> builtins.list[str] | None:
+        return None
+
+    def check_writable(self) -> None:
+        """Files of a folder can be written."""
+
+    def is_note(self, path: str) -> bool:
+        """Whether a file of this name would be a note: contract 000b, 1."""
+        if path.startswith(".") or "/." in path or not SKIPPED_FOLDERS.isdisjoint(path.split("/")[:-1]):
+            return False
+        return self._every_text or path.lower().endswith(NOTE_SUFFIXES)
+
+    def list(self, below: str = "") -> Listing:
+        """As in `Store`; a folder that is gone (but for the project's own) just holds nothing."""
+        listing = Listing()
+        for _ in self.parts(below, listing):
+            pass
+        return listing
+
+    def parts(self, below: str, listing: Listing) -> Iterator[None]:
+        staged = dict(self.staged(self.root))
+        waiting = [] if below and has_link(self.root, below) else [below]  # what a link leads to is listed there
+        while waiting:
+            for _ in self.portions(waiting.pop(), listing, waiting, _PART):
+                if len(listing.stamps) < _PART:
+                    continue
+                for path in staged:
+                    listing.stamps.pop(path, None)
+                yield
+        for path, stamp in staged.items():
+            if stamp is None:
+                listing.stamps.pop(path, None)
+            elif self.is_note(path) and (not below or path.startswith(f"{below}/")):
+                listing.stamps[path] = stamp
+        yield
+
+    def portions(
+        self, folder: str, listing: Listing, waiting: builtins.list[str], size: int | None = None
+    ) -> Iterator[None]:
+        """Add the notes directly in a folder to `listing`, its folders to `waiting`: `size` [all] entries a step."""
+        try:
+            fd = os.open(os.path.join(self.root, folder) if folder else self.root, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                with os.scandir(fd) as entries:  # by its number: the way there is not walked for each file
+                    while some := [*islice(entries, size)]:
+                        self._list_folder(folder, some, listing, waiting)
+                        yield
+            finally:
+                os.close(fd)
+        except (FileNotFoundError, NotADirectoryError):
+            if not folder and not self.optional:
+                listing.unreadable.append(folder)
+        except OSError:
+            listing.unreadable.append(folder)
+
+    def _list_folder(
+        self, folder: str, entries: Iterable[os.DirEntry[str]], listing: Listing, waiting: builtins.list[str]
+    ) -> None:
+        """One folder's notes into `listing`, its folders into `waiting`. As little as possible is done note by note:
+        there are thousands."""
+        prefix = f"{folder}/" if folder else ""
+        shown = [each for each in entries if each.name[0] != "."]
+        if not "".join(map(_NAME, shown)).isprintable():
+            shown = [each for each in shown if is_valid_unicode(each.name)]
+        every = self._every_text
+        notes = [
+            each
+            for each in shown
+            if (every or each.name.lower().endswith(NOTE_SUFFIXES)) and each.is_file(follow_symlinks=False)
+        ]
+        if len(notes) < len(shown):
+            folders = [each.name for each in shown if each.is_dir(follow_symlinks=False)]
+            waiting += [prefix + name for name in folders if name not in SKIPPED_FOLDERS]
+        try:
+            found = [each.stat(follow_symlinks=False) for each in notes]
+        except FileNotFoundError:  # one went away meanwhile
+            there, notes, found = notes, [], []
+            for each in there:
+                with suppress(FileNotFoundError):
+                    found.append(each.stat(follow_symlinks=False))
+                    notes.append(each)
+        listing.stamps.update(zip(map(prefix.__add__, map(_NAME, notes)), map(_VALUES, found), strict=True))
+
+    def folders(self) -> Iterator[str]:
+        """Absolute paths of the project's folder and all that may hold notes, for watching."""
+        waiting = [self.root]
+        while waiting:
+            folder = waiting.pop()
+            yield folder
+            try:
+                with os.scandir(folder) as entries:
+                    for each in entries:
+                        is_shown = each.name[0] != "." and each.name not in SKIPPED_FOLDERS
+                        if is_shown and each.is_dir(follow_symlinks=False):
+                            waiting.append(each.path)
+            except OSError:
+                continue
+
+    def stamp(self, path: str) -> Stamp | None:
+        self.show(self.root, path)
+        try:
+            status = os.lstat(os.path.join(self.root, path))
+        except (OSError, ValueError):
+            return None
+        return stamp_of(status) if stat.S_ISREG(status.st_mode) else None
+
+    def read(self, path: str) -> File:
+        """The file at `path`, checked by path_guard. Raises NotFound, OutsideError, CannotRead."""
+        try:
+            with self.open_parent(path) as folder:
+                return read_file(path.rpartition("/")[2], folder.fd)
+        except FileNotFoundError:
+            raise NotFound(path) from None
+        except OSError as error:
+            raise CannotRead(path, reason(error)) from None
+        except StorageError as error:
+            raise CannotRead(path, error.reason) from None
+
+    def open_parent(self, path: str) -> Folder:
+        """The verified, open folder that holds `path`."""
+        self.show(self.root, None if self._links else path)  # a link may lead to it under another name
+        return open_folder(self.root, path.rpartition("/")[0], self.name, links=self._links)
+
+    def place(self, path: str) -> PathInfo:
+        if not path:
+            return PathInfo("folder", "")
+        here = path
+        try:
+            with self.open_parent(path) as folder:
+                name = path.rpartition("/")[2]
+                here = folder.at(name)
+                return self._place(name, folder) or PathInfo("missing", here)
+        except NotFound:
+            return PathInfo("missing", here)
+        except OSError as error:
+            raise refusal(path, error) from None
+
+    def _place(self, name: str, folder: Folder) -> PathInfo | None:
+        """What `name` in the open folder is, None for nothing."""
+        status = stat_in(name, folder.fd)
+        if status is None:
+            return None
+        if stat.S_ISLNK(status.st_mode):
+            return PathInfo("link", folder.at(name), link=os.readlink(name, dir_fd=folder.fd))
+        kind = "file" if stat.S_ISREG(status.st_mode) else "folder" if stat.S_ISDIR(status.st_mode) else "other"
+        return PathInfo(kind, folder.at(name), status.st_size)
+
+    def follow(self, place: PathInfo) -> PathInfo:
+        """Where a symlink leads: the place it points to; `missing` when it dangles.
+
+        Raises OutsideError when it leaves the project or turns in a circle.
+        """
+        start = place.path
+        for _ in range(_LINKS):
+            if place.kind != "link":
+                return place
+            folder = os.path.join(self.root, place.path.rpartition("/")[0])
+            target = os.path.normpath(os.path.join(os.path.realpath(folder), place.link))
+            base = os.path.realpath(self.root)
+            if target != base and not target.startswith(base + "/"):
+                real = os.path.realpath(target)
+                if real != base and not real.startswith(base + "/"):
+                    raise OutsideError(start, self.name)
+                target = real
+            place = self.place(target[len(base) + 1 :])
+        raise OutsideError(start, self.name)
+
+    def entries(self, path: str) -> builtins.list[PathInfo]:
+        """Everything directly in the folder `path`, hidden names too, sorted by code point. Raises StorageError."""
+        self.show(self.root, None)
+        try:
+            with open_folder(self.root, path, self.name, links=self._links) as folder:
+                places = [self._place(name, folder) for name in sorted(os.listdir(folder.fd))]
+                return [place for place in places if place is not None]
+        except OSError as error:
+            raise refusal(path, error) from None

@@ -1,0 +1,216 @@
+"""The lines of a graph file: the entity or relation each says, and one line changed in place; a whole graph as text
+(contract 002)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from memoranda.note.entity import Entity, GraphRelation
+from memoranda.store.inplace import refuse_constant
+from memoranda.text.unicode import is_valid_unicode, repair_surrogates
+
+ENTITY_KEYS = ("type", "name", "entityType", "observations")
+_BOM = b"\xef\xbb\xbf"
+_FIRST_LINES, _LONGEST = 100, 1 << 20
+"""Lines, and bytes of each, that show what a file is."""
+
+
+class BadLine(ValueError):
+    """A line that holds no JSON object, or an object that is not what its type says; the text says why."""
+
+
+def parse_graph_object(value: dict[str, Any]) -> Entity | GraphRelation | None:
+    """The entity or relation a JSON object is; None for one of another type. Raises BadLine."""
+    kind = value.get("type")
+    if kind == "entity":
+        name, type_, texts = value.get("name"), value.get("entityType"), value.get("observations")
+        if not isinstance(name, str):
+            raise BadLine("an entity without a name")
+        are_texts = texts is None or (isinstance(texts, list) and all(isinstance(each, str) for each in texts))
+        if not isinstance(type_, str | None) or not are_texts:
+            raise BadLine("an entity whose type or observations are no texts")
+        return Entity(
+            repair_surrogates(name), repair_surrogates(type_ or ""), tuple(map(repair_surrogates, texts or ()))
+        )
+    if kind == "relation":
+        source, target, relation = (value.get(key) for key in ("from", "to", "relationType"))
+        if not (isinstance(source, str) and isinstance(target, str) and isinstance(relation, str)):
+            raise BadLine("a relation without from, to or relationType")
+        return GraphRelation(repair_surrogates(source), repair_surrogates(target), repair_surrogates(relation))
+    if not isinstance(kind, str):
+        raise BadLine("an object without a type")
+    return None
+
+
+def holds_graph(file: Path) -> bool:
+    """Whether one of the file's first lines is an entity or a relation. Raises OSError."""
+    with file.open("rb") as lines:
+        return any(said_by(lines.readline(_LONGEST)) is not None for _ in range(_FIRST_LINES))
+
+
+def said_by(line: bytes) -> Entity | GraphRelation | None:
+    """The entity or relation a line holds, None for any other line."""
+    try:
+        return parse_graph_object(parse_line(line) or {})
+    except BadLine:
+        return None
+
+
+def parse_line(line: bytes) -> dict[str, Any] | None:
+    """The object in a line, None for a blank one. Raises BadLine."""
+    line = line.removeprefix(_BOM)
+    if not line.strip():
+        return None
+    try:
+        value = json.loads(line.decode(), parse_constant=refuse_constant)
+    except UnicodeDecodeError:
+        raise BadLine("not UTF-8") from None
+    except (ValueError, RecursionError):
+        raise BadLine("not JSON") from None
+    if not isinstance(value, dict):
+        raise BadLine("no JSON object")
+    return value
+
+
+def dump_line(value: Any) -> str:
+    """`value` as JSON in one line without blanks, other alphabets raw."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def entity_line(entity: Entity, more: dict[str, Any]) -> str:
+    """An entity as one line of JSON, with the further keys `more`."""
+    value = {"type": "entity", "name": entity.name, "entityType": entity.type, "observations": entity.observations}
+    return dump_line(value | {key: each for key, each in more.items() if key not in ENTITY_KEYS})
+
+
+def relation_line(relation: GraphRelation) -> str:
+    """A relation as one line of JSON."""
+    ends = {"from": relation.source, "to": relation.target, "relationType": relation.type}
+    return dump_line({"type": "relation", **ends})
+
+
+def with_members(line: bytes, **members: Any) -> bytes:
+    """`line`, an object, with other values at these keys; all its other bytes stay. A missing key is put last."""
+    bom = _BOM if line.startswith(_BOM) else b""
+    text = line.removeprefix(_BOM).decode()
+    for key, value in members.items():
+        fresh = dump_line(value)
+        spans = [(start, end) for name, start, end in _members(text) if name == key]
+        if spans:
+            start, end = spans[-1]
+            text = text[:start] + fresh + text[end:]
+        else:
+            brace = text.rindex("}")
+            head = text[:brace].rstrip()
+            comma = "" if head.endswith("{") else ","
+            text = f"{head}{comma}{json.dumps(key)}:{fresh}{text[brace:]}"
+    return bom + text.encode() + (b"" if text.endswith("\n") else b"\n")
+
+
+def _members(text: str) -> Iterator[tuple[str, int, int]]:
+    """(key, start and end of its value) of the object in `text`, which is known to be one."""
+    decoder = json.JSONDecoder()
+    at = text.index("{") + 1
+    while True:
+        at = _skip_blanks(text, at)
+        if text[at] == "}":
+            return
+        key, at = decoder.raw_decode(text, at)
+        start = _skip_blanks(text, _skip_blanks(text, at) + 1)
+        _, end = decoder.raw_decode(text, start)
+        yield key, start, end
+        at = _skip_blanks(text, end)
+        at += text[at] == ","
+
+
+def _skip_blanks(text: str, at: int) -> int:
+    while text[at] in " \t\r\n":
+        at += 1
+    return at
+
+
+def shape_of(data: bytes, lines: Sequence[bytes]) -> str:
+    """What the file is when it is not lines of JSON objects; empty when it is."""
+    stripped = (each for line in lines if (each := line.removeprefix(_BOM).strip()))
+    full = list(islice(stripped, 2))
+    if not full:
+        return ""
+    first = json_value(full[0])
+    if isinstance(first, dict) and (len(full) > 1 or "type" in first):
+        return ""
+    full += stripped
+    whole = json_value(data.removeprefix(_BOM).strip())
+    if isinstance(whole, list):
+        return "a JSON array"
+    if whole is not None and len(full) > 1:
+        return "one JSON value over several lines"
+    if isinstance(whole, dict):
+        return "one JSON object without a type"
+    if not any(line.startswith(b"{") for line in full):
+        return "a file of another kind"
+    is_torn = full[0] == b"{" or full[0].startswith(b"[")
+    if is_torn and not any(isinstance(json_value(line), dict) for line in full):
+        return "one JSON value over several lines, cut off"
+    return ""
+
+
+def json_value(text: str | bytes) -> Any:
+    """The JSON value, None when it is none."""
+    try:
+        return json.loads(text if isinstance(text, str) else text.decode())
+    except (ValueError, RecursionError):
+        return None
+
+
+@dataclass(slots=True)
+class GraphText:
+    """What a text holds: entities with the keys we do not know, relations, and (line, why) of bad ones."""
+
+    entities: list[tuple[Entity, dict[str, Any]]] = field(default_factory=list)
+    relations: list[GraphRelation] = field(default_factory=list)
+    bad: list[tuple[int, str]] = field(default_factory=list)
+
+
+def parse_graph(text: str) -> GraphText:
+    """The graph in `text`: JSON Lines, a JSON array of such objects, or one object of `entities` and `relations`.
+    Lines, or members of the array, count from 1. Lines of another type are bad ones too."""
+    text = text.removeprefix("\ufeff")
+    whole = json_value(text) if text.lstrip()[:1] in ("[", "{") else None
+    if isinstance(whole, list):
+        return _collect(enumerate(whole, 1))
+    if isinstance(whole, dict) and "type" not in whole:
+        members = [("entity", whole.get("entities")), ("relation", whole.get("relations"))]
+        listed = [(kind, each) for kind, values in members if isinstance(values, list) for each in values]
+        return _collect((1, {**each, "type": kind} if isinstance(each, dict) else each) for kind, each in listed)
+    lines = ((number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip())
+    return _collect((number, json_value(line) if is_valid_unicode(line) else None) for number, line in lines)
+
+
+_BAD = {
+    "entity": "no entity: it needs a name, and observations that are texts",
+    "relation": "no relation: it needs from, to and relationType",
+}
+
+
+def _collect(values: Iterable[tuple[int, Any]]) -> GraphText:
+    found = GraphText()
+    for number, value in values:
+        if not isinstance(value, dict):
+            found.bad.append((number, "not a JSON object"))
+            continue
+        try:
+            one = parse_graph_object(value)
+        except BadLine:
+            one = None
+        if isinstance(one, Entity):
+            found.entities.append((one, {key: each for key, each in value.items() if key not in ENTITY_KEYS}))
+        elif one is not None:
+            found.relations.append(one)
+        else:
+            found.bad.append((number, _BAD.get(str(value.get("type")), "neither entity nor relation")))
+    return found

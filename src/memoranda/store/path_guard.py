@@ -1,0 +1,126 @@
+"""The path guard: the one place where outside text becomes a path (docs/format.md)."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import sys
+from dataclasses import dataclass
+
+from memoranda.errors import InvalidInput, NotFound, OutsideError, StorageError
+from memoranda.store.files import reason
+
+NAME_BYTES = 255
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_NAMELESS = re.compile(r"~[0-9a-f]{10}(?:/|\Z)")  # the folder of a namespace without Latin letters (contract 004, 7)
+
+
+def climbs(text: str) -> bool:
+    """Whether any segment is `..` after percent-decoding (until stable) and reading `\\` as `/`."""
+    while True:
+        if ".." in text.replace("\\", "/").split("/"):
+            return True
+        if "%" not in text:
+            return False
+        from urllib.parse import unquote  # 4 ms, which few paths need
+
+        decoded = unquote(text)
+        if decoded == text:
+            return False
+        text = decoded
+
+
+def clean(path: str, project: str, *, hidden: bool = False) -> str:
+    """`path` as given by a caller -> project-relative with `/`, without empty and `.` segments ("" = root).
+
+    Refused with OutsideError: `..` in any coding, absolute paths, NUL and line breaks, names
+    over 255 bytes or not valid Unicode, and hidden names unless `hidden`.
+    """
+    at_home = path.startswith("~") and not _NAMELESS.match(path)
+    bad = path.startswith("/") or at_home or "\0" in path or "\n" in path or "\r" in path or climbs(path)
+    parts = [part for part in path.replace("\\", "/").split("/") if part not in ("", ".")]
+    if bad or (not hidden and any(part.startswith(".") for part in parts)):
+        raise OutsideError(path, project)
+    for part in parts:
+        check_name(part)
+    return "/".join(parts)
+
+
+def check_name(name: str) -> None:
+    """Raise InvalidInput for a name no file system takes: over 255 bytes, or lone surrogates."""
+    try:
+        size = len(name.encode())
+    except UnicodeEncodeError:
+        raise InvalidInput("A path must be valid Unicode text. Remove the lone surrogate.") from None
+    if size > NAME_BYTES:
+        raise InvalidInput(f"A name may have at most {NAME_BYTES} bytes; this one has {size}: {name[:40]}…")
+
+
+def real_path(fd: int) -> str:
+    """Where an open folder really is, all links resolved by the system."""
+    if sys.platform == "darwin":
+        return fcntl.fcntl(fd, fcntl.F_GETPATH, b"\0" * 1024).rstrip(b"\0").decode()
+    return os.readlink(f"/proc/self/fd/{fd}")
+
+
+@dataclass(slots=True)
+class Folder:
+    """An open folder inside a project: the check and the access use this same handle.
+
+    `path` is where it really is, relative to the project ("" = its root).
+    """
+
+    fd: int
+    path: str
+
+    def __enter__(self) -> Folder:
+        return self
+
+    def close(self, *_: object) -> None:
+        os.close(self.fd)
+
+    __exit__ = close
+
+    def at(self, name: str) -> str:
+        """The project-relative path of `name` in this folder."""
+        return f"{self.path}/{name}" if self.path else name
+
+
+def open_folder(root: str, path: str, project: str, *, links: bool = False) -> Folder:
+    """Open the folder `path` of the project at `root` and verify where it really lies.
+
+    With `links`, symlinks that stay inside are followed; else any symlink on the way is refused.
+    Raises NotFound, OutsideError, StorageError.
+    """
+    try:
+        fd = os.open(os.path.join(root, path) if path else root, _FOLDER)
+    except (FileNotFoundError, NotADirectoryError):
+        raise NotFound(path, project) from None
+    except OSError as error:
+        raise StorageError(path or project, reason(error)) from None
+    try:
+        real = base = real_path(fd)
+        if path:  # where the project really is: one question to the system, not one for each part of its path
+            try:
+                with Folder(os.open(root, _FOLDER), "") as top:
+                    base = real_path(top.fd)
+            except OSError:  # a folder that may be passed through, not read
+                base = os.path.realpath(root)
+        inside = "" if real == base else real[len(base) + 1 :] if real.startswith(base.rstrip("/") + "/") else None
+        if inside is None or (not links and inside != path and has_link(root, path)):
+            raise OutsideError(path, project)
+        return Folder(fd, inside if links else path)
+    except BaseException:
+        os.close(fd)
+        raise
+
+
+def has_link(root: str, path: str) -> bool:
+    """Whether a segment is a symlink (a file system that folds case may spell a name differently)."""
+    place = root
+    for part in path.split("/"):
+        place = os.path.join(place, part)
+        if os.path.islink(place):
+            return True
+    return False

@@ -1,0 +1,178 @@
+"""Fill a new space of a database from a home that is moved there.
+
+The rows go into tables of their own, which nobody else sees and which a move that was cut off finds again; the last
+transaction makes them the partitions of the space.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from memoranda.clock import parse_stamp
+from memoranda.errors import InvalidInput
+from memoranda.store.base import sha256
+from memoranda.store.journal import Change
+from memoranda.store.postgres.server_connection import SETTINGS
+from memoranda.store.postgres.space_database import _PARTITIONED, SpaceDatabase
+from memoranda.store.postgres.space_rows import FileRow
+
+if TYPE_CHECKING:
+    import psycopg
+    from psycopg import sql
+
+Key = tuple[str, str]
+
+
+class NewSpace(SpaceDatabase):
+    """A space to be filled from `source`, the name of a home. Raises DatabaseAway, DatabaseRefused."""
+
+    settings = SETTINGS | {"statement_timeout": "0"}  # a proof reads everything, at the wish of a person
+
+    def __init__(self, url: str, space: str, source: str):
+        super().__init__(url, space)
+        self._suffix = sha256(space.encode())[:12]
+        self._note = json.dumps({"moved from": source})
+        self.source = source
+
+    def check_free(self) -> bool:
+        """Whether a move from this source began. Raises InvalidInput when the space has notes, or another home is being
+        moved there."""
+        return self._again(self._check_free)
+
+    def _check_free(self, db: psycopg.Connection[Any]) -> bool:
+        if self._known(db) and (state := self._newest(db)) is not None:
+            counted = "select count(*) from memoranda.shared_file where space = %s"
+            if state.last or db.execute(counted, [self.space]).fetchall()[0][0]:
+                raise InvalidInput(f"The space {self.space} of {self.server} is not empty; name another: ?space=NAME")
+        name = f"memoranda.moving_note_{self._suffix}"
+        found = db.execute("select obj_description(to_regclass(%s), 'pg_class')", [name]).fetchall()[0][0]
+        if found is not None and found != self._note:
+            raise InvalidInput(
+                f"Another home is being moved to the space {self.space} of {self.server} ({found}). End that move, or "
+                "name another space: ?space=NAME"
+            )
+        return found is not None
+
+    def begin(self) -> None:
+        """Make the tables, unless a move from this source did."""
+        self._again(self._migrate)
+        if self.check_free():
+            return
+        from psycopg import sql
+
+        with self._connected() as db, db.transaction():
+            for table in _PARTITIONED:
+                parent = sql.Identifier("memoranda", table)
+                db.execute(sql.SQL("create table {} (like {} including all)").format(self._table(table), parent))
+            note = sql.SQL("comment on table {} is {}")
+            db.execute(note.format(self._table("note"), sql.Literal(self._note)))
+
+    def _table(self, name: str, prefix: str = "moving_") -> sql.Identifier:
+        from psycopg import sql
+
+        return sql.Identifier("memoranda", f"{prefix}{name}_{self._suffix}")
+
+    def _said(self, text: str, table: str = "note") -> list[tuple[Any, ...]]:
+        from psycopg import sql
+
+        statement = sql.SQL(text).format(self._table(table))
+        with self._connected() as db:
+            return db.execute(statement).fetchall()
+
+    def _said_of_each(self, table: str, text: str, rows: Iterable[Sequence[Any]]) -> None:
+        from psycopg import sql
+
+        statement = sql.SQL(text).format(self._table(table))
+        with self._connected() as db, db.transaction():
+            db.cursor().executemany(statement, rows)
+
+    def files(self) -> dict[Key, tuple[str, str | None, int | None]]:
+        """Kind, SHA-256 and mode of what is there, by (project, path)."""
+        rows = self._said("select project, path, kind, coalesce(sha256, link), mode from {}")
+        return {(project, path): (kind, digest, mode) for project, path, kind, digest, mode in rows}
+
+    def put_files(self, rows: Iterable[FileRow]) -> None:
+        """Write rows, in place of those there."""
+        self._said_of_each(
+            "note",
+            "insert into {} (space, project, path, kind, body, sha256, link, mode, changed_ns, number) "
+            "values (%s, %s, %s, %s, %s, %s, %s, %s, %s, 0) on conflict (space, project, path) do update set "
+            "kind = excluded.kind, body = excluded.body, sha256 = excluded.sha256, link = excluded.link, "
+            "mode = excluded.mode, changed_ns = excluded.changed_ns",
+            ([self.space, *row] for row in rows),
+        )
+
+    def remove_files(self, keys: Iterable[Key]) -> None:
+        """Take rows out."""
+        self._said_of_each("note", "delete from {} where project = %s and path = %s", keys)
+
+    def read_again(self) -> dict[Key, str]:
+        """The SHA-256 of every file, which the server makes anew from its bytes."""
+        rows = self._said("select project, path, encode(sha256(body), 'hex') from {} where kind = 'file'")
+        return {(project, path): digest for project, path, digest in rows}
+
+    def texts(self) -> set[str]:
+        """The SHA-256 of the texts of the history that are there, made anew from their bytes."""
+        return {digest for (digest,) in self._said("select encode(sha256(body), 'hex') from {}", table="blob")}
+
+    def put_texts(self, texts: Iterable[tuple[str, bytes]]) -> None:
+        """Write texts of the history."""
+        sql = "insert into {} (space, sha256, body) values (%s, %s, %s) on conflict do nothing"
+        self._said_of_each("blob", sql, ([self.space, digest, data] for digest, data in texts))
+
+    def remove_texts(self, digests: Iterable[str]) -> None:
+        """Take texts of the history out."""
+        self._said_of_each("blob", "delete from {} where sha256 = %s", ([each] for each in digests))
+
+    def lines(self) -> dict[int, str]:
+        """The SHA-256 of the journal's lines that are there, by number."""
+        return dict(self._said("select number, encode(sha256(line), 'hex') from {}", table="journal"))
+
+    def put_lines(self, lines: Iterable[tuple[Change, bytes]]) -> None:
+        """Write lines of the journal, in place of those there."""
+        self._said_of_each(
+            "journal",
+            "insert into {} (space, number, id, at, line) values (%s, %s, %s, %s, %s) "
+            "on conflict (space, number) do update set at = excluded.at, line = excluded.line",
+            ([self.space, change.number, uuid4(), parse_stamp(change.time), line] for change, line in lines),
+        )
+
+    def remove_lines(self, numbers: Iterable[int]) -> None:
+        """Take lines of the journal out."""
+        self._said_of_each("journal", "delete from {} where number = %s", ([each] for each in numbers))
+
+    def finish(
+        self, last: int, counts: Mapping[str, int], used: Mapping[str, int], shared: Mapping[str, bytes]
+    ) -> None:
+        """Make what is there the space, whose latest change is `last`. Raises InvalidInput when somebody wrote there
+        meanwhile."""
+        reads = [[self.space, each, counts.get(each, 0), used.get(each, 0)] for each in sorted({*counts, *used})]
+        said = ("insert into {} (space, id, count, used) values (%s, %s, %s, %s) on conflict (space, id) do update "
+                "set count = excluded.count, used = excluded.used")  # fmt: skip
+        self._said_of_each("access", said, reads)
+        from psycopg import sql
+
+        with self._connected() as db, db.transaction():
+            db.execute("select pg_advisory_xact_lock(hashtext('memoranda migrations'))")
+            db.execute("select pg_advisory_xact_lock(%s)", [self._writers])
+            self._check_free(db)
+            is_there = self._newest(db) is not None
+            for table in _PARTITIONED:
+                parent, own = sql.Identifier("memoranda", table), self._table(table, "")
+                if is_there:  # somebody opened it, and wrote nothing
+                    db.execute(sql.SQL("alter table {} detach partition {}").format(parent, own))
+                    db.execute(sql.SQL("drop table {}").format(own))
+                final = sql.Identifier(f"{table}_{self._suffix}")
+                db.execute(sql.SQL("alter table {} rename to {}").format(self._table(table), final))
+                db.execute(sql.SQL("alter table {} attach partition {} for values in ({})").format(
+                    parent, own, sql.Literal(self.space)))  # fmt: skip
+            db.execute(sql.SQL("comment on table {} is null").format(self._table("note", "")))
+            db.execute("insert into memoranda.space (name, last, files) values (%s, %s, 1) on conflict (name) do "
+                       "update set id = gen_random_uuid(), last = excluded.last, epoch = space.epoch + 1, "
+                       "files = space.files + 1", [self.space, last])  # fmt: skip
+            for name, data in shared.items():
+                db.execute("insert into memoranda.shared_file (space, name, data) values (%s, %s, %s)",
+                           [self.space, name, data])  # fmt: skip

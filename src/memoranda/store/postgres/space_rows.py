@@ -1,0 +1,175 @@
+"""The rows of a space: what they hold at one moment, read in one transaction, and what the steps of a change do to
+them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from memoranda.errors import Conflict, DatabaseRefused, Exists
+
+if TYPE_CHECKING:
+    import psycopg
+
+    from memoranda.store.change import Step
+
+_ROWS = 200
+"""Rows of notes fetched at once."""
+
+
+class SpaceState(NamedTuple):
+    """Where a space is: `last` is the number of its latest change; `epoch` and `files` as in the table. `reads` and
+    `writes`: the oldest SCHEMA that may."""
+
+    id: str
+    last: int
+    epoch: int
+    files: int
+    reads: int
+    writes: int
+
+
+STATE = (
+    "select id::text, last, epoch, files, (select max(reads) from memoranda.version), "
+    "(select max(writes) from memoranda.version) from memoranda.space where name = %s"
+)
+
+
+class FileRow(NamedTuple):
+    """A file, folder or link of a project."""
+
+    project: str
+    path: str
+    kind: str
+    body: bytes | None
+    sha256: str | None
+    link: str | None
+    mode: int | None
+    changed_ns: int | None
+
+
+FILE_ROWS = "select project, path, kind, body, sha256, link, mode, changed_ns from memoranda.note where space = %s"
+LINES = "select number, line from memoranda.journal where space = %s and number >= %s order by number"
+
+
+class Snapshot:
+    """One state of a space, inside a transaction."""
+
+    def __init__(self, db: psycopg.Connection[Any], space: str):
+        self._db, self._space = db, space
+
+    def state(self) -> SpaceState:
+        """Where the space is."""
+        return SpaceState(*self._db.execute(STATE, [self._space]).fetchall()[0])
+
+    def lines(self, since: int) -> Iterator[tuple[int, bytes]]:
+        """The lines of the journal from this number on, the oldest first."""
+        with self._db.cursor("lines") as cursor:
+            cursor.itersize = _ROWS
+            yield from ((number, bytes(line)) for number, line in cursor.execute(LINES, [self._space, since]))
+
+    def places(self, since: int) -> dict[tuple[str, str], str | None]:
+        """(project, path) of what changed after this number, all for -1, with the SHA-256 of files."""
+        sql = "select project, path, sha256 from memoranda.note where space = %s and number > %s"
+        return {(project, path): digest for project, path, digest in self._db.execute(sql, [self._space, since])}
+
+    def rows(self, since: int) -> Iterator[FileRow]:
+        """What changed after this number, all for -1."""
+        sql = f"{FILE_ROWS} and number > %s order by project, path"
+        with self._db.cursor("rows") as cursor:
+            cursor.itersize = _ROWS
+            yield from map(FileRow._make, cursor.execute(sql, [self._space, since]))
+
+    def row(self, project: str, path: str) -> FileRow | None:
+        """What is at one place."""
+        sql = f"{FILE_ROWS} and project = %s and path = %s"
+        found = self._db.execute(sql, [self._space, project, path]).fetchone()
+        return FileRow(*found) if found else None
+
+
+@dataclass(slots=True)
+class SqlStatement:
+    """One statement of a commit: how many rows it must touch (None: any), and what it is if it does not."""
+
+    sql: str
+    values: Sequence[Any]
+    rows: int | None = None
+    refused: Callable[[], Exception] | None = None
+
+
+def of_step(server: str, space: str, number: int, step: Step) -> Iterator[SqlStatement]:
+    """What one step does to the rows."""
+    where = [space, step.project, step.path]
+    at = "where space = %s and project = %s and path = %s"
+    below = "where space = %s and project = %s and path >= %s::text || '/' and path < %s::text || '0'"
+
+    def conflict() -> Exception:
+        return Conflict(step.path, "unknown", step.old.etag[:8] if step.old else "none")
+
+    if step.do in ("put", "remove") and step.old is not None and step.kept:
+        yield SqlStatement("insert into memoranda.blob (space, sha256, body) select space, sha256, body "
+                         f"from memoranda.note {at} and sha256 = %s on conflict do nothing",
+                         [*where, step.old.etag])  # fmt: skip
+    if step.do == "put":
+        stamp, mode = step.stamp, step.mode if step.mode is not None else step.old.mode if step.old else 0o600
+        assert stamp is not None
+        values = [step.data, step.etag, mode, stamp.mtime_ns, number]
+        if step.old is None:
+            yield SqlStatement("insert into memoranda.note (space, project, path, kind, body, sha256, mode, "
+                             "changed_ns, number) values (%s, %s, %s, 'file', %s, %s, %s, %s, %s) "
+                             "on conflict do nothing", [*where, *values], 1, lambda: Exists(step.path))  # fmt: skip
+        else:
+            yield SqlStatement("update memoranda.note set body = %s, sha256 = %s, mode = %s, changed_ns = %s, "
+                             f"number = %s {at} and kind = 'file' and sha256 = %s",
+                             [*values, *where, step.old.etag], 1, conflict)  # fmt: skip
+    elif step.do == "remove":
+        assert step.old is not None
+        yield SqlStatement(f"delete from memoranda.note {at} and kind = 'file' and sha256 = %s",
+                         [*where, step.old.etag], 1, conflict)  # fmt: skip
+    elif step.do == "move":
+        inside = [space, step.project, step.path, step.path]
+        yield SqlStatement(f"select 1 from memoranda.note {at}", [space, step.project, step.to], 0,
+                         lambda: Exists(step.to))  # fmt: skip
+        yield SqlStatement("update memoranda.note set path = %s::text || substr(path, length(%s::text) + 1), "
+                         f"number = %s {below}", [step.to, step.path, number, *inside])  # fmt: skip
+        same, etag = (" and sha256 = %s", [step.old.etag]) if step.old else ("", [])
+        yield SqlStatement(f"update memoranda.note set path = %s, number = %s {at}{same}",
+                         [step.to, number, *where, *etag], 1, conflict)  # fmt: skip
+    elif step.do in ("mkdir", "symlink"):
+        kind, link = ("folder", None) if step.do == "mkdir" else ("link", step.link)
+        yield SqlStatement("insert into memoranda.note (space, project, path, kind, link, mode, number) "
+                         "values (%s, %s, %s, %s, %s, %s, %s) on conflict (space, project, path) do update "
+                         "set number = excluded.number where note.kind = excluded.kind and note.kind = 'folder'",
+                         [*where, kind, link, 0o700, number], 1, lambda: Exists(step.path))  # fmt: skip
+    elif step.do == "unlink":
+        yield SqlStatement(f"delete from memoranda.note {at} and kind = 'link'", where, 1, conflict)
+    elif step.do == "rmdir":
+        yield SqlStatement(f"select 1 from memoranda.note {below} limit 1",
+                         [space, step.project, step.path, step.path], 0,
+                         lambda: DatabaseRefused(server, f"the folder {step.path} is not empty"))  # fmt: skip
+        yield SqlStatement(f"delete from memoranda.note {at} and kind = 'folder'", where)
+
+
+def of_log(
+    space: str, before: Mapping[str, tuple[int, int]], after: Mapping[str, tuple[int, int]]
+) -> Iterator[SqlStatement]:
+    """What was counted `before` (reads, last use) and is not any more goes; what came since stays."""
+    for id, (count, used) in before.items():
+        left, still = after.get(id, (0, 0))
+        if (count, used) != (left, still):
+            sql = ("update memoranda.access set count = greatest(0, count - %s), "
+                   "used = case when used > %s then used else %s end where space = %s and id = %s")  # fmt: skip
+            yield SqlStatement(sql, [count - left, used, still, space, id])
+    sql = "delete from memoranda.access where space = %s and count = 0 and used = 0"
+    yield SqlStatement(sql, [space])
+
+
+def counted(log: bytes) -> dict[str, tuple[int, int]]:
+    """(reads, last use) by id of the lines of an access log with one line of a kind for each."""
+    found: dict[str, tuple[int, int]] = {}
+    for line in log.decode("utf-8", "replace").splitlines():
+        said, _, id = line.partition(" ")
+        count, used = found.get(id, (0, 0))
+        found[id] = (count, int(said[1:])) if said[:1] == "@" else (int(said), used)
+    return found

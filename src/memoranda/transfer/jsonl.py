@@ -1,0 +1,445 @@
+"""Memories as JSON Lines: out, oldest first, and in again with nothing lost (contract 001, 12).
+
+Neither holds more than a few hundred memories at a time. An import looks at the whole input before it writes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, BinaryIO, NamedTuple
+from uuid import uuid4
+
+from memoranda.clock import parse_stamp
+from memoranda.engine import Memory, overview
+from memoranda.engine.exchange import Exchange, digest
+from memoranda.errors import InvalidInput, MemorandaError
+from memoranda.index.rows import NoteInfo
+from memoranda.note.links import first_line
+from memoranda.note.markdown import Record, parse_note
+from memoranda.note.model import (
+    CATEGORIES,
+    CATEGORY_PROJECT,
+    FURTHER,
+    GLOBAL,
+    INBOX,
+    MEMORY_KEYS,
+    OLD_PHASES,
+    ORGANIZED,
+    PHASES,
+    Note,
+)
+from memoranda.query import check_memory
+from memoranda.text.gate import redact
+from memoranda.text.unicode import compared_lines
+
+MANUAL = "manual"
+_HEADER = frozenset(MEMORY_KEYS)
+_FIXED = _HEADER | {"content", "path"}
+_LONGEST_ID = 200
+_MOST = 10**18
+_DEEPEST, _MOST_VALUES = 50, 50_000
+
+
+class BadRecord(MemorandaError):
+    """Record `number`, counted from 1, cannot be imported; `reason` in plain words."""
+
+    code = "invalid"
+
+    def __init__(self, number: int, reason: str):
+        self.number, self.reason = number, reason
+        super().__init__(f"malformed JSON at record {number}: {reason}")
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedRecord:
+    """A record as a line gives it. `record` has defaults for what the line lacks; `fields` names what it has;
+    `values` are those of the line."""
+
+    record: Record
+    fields: frozenset[str]
+    values: dict[str, Any]
+
+    def over(self, there: Record, now: datetime) -> Record:
+        """The record with what the line lacks as it is `there`. A line with its time is a whole record; without one,
+        further keys add to those there, and a change of the content is of now."""
+        lacking = {name: getattr(there, name) for name in Record.__slots__ if name not in self.fields | {"further"}}
+        if "category" in self.fields and "phase" not in self.fields:
+            del lacking["phase"]  # the category says it
+            if self.record.phase == ORGANIZED:
+                lacking.pop("expires", None)
+        if "updated" in self.fields:
+            return replace(self.record, **lacking)
+        made = replace(self.record, **lacking, further=there.further | self.record.further)
+        if made != there:
+            made = replace(made, updated=now)
+        if made.content != there.content and "version" not in self.fields:
+            made = replace(made, version=there.version + 1)
+        return made
+
+
+def row(memory: Memory, each: Note | NoteInfo, content: str) -> dict[str, Any]:
+    """The keys of an exported record in their order; unknown header keys stand in `extra`."""
+    shown = overview.record(memory, each, content)
+    del shown["path"]
+    shown.pop("suspicious", None)  # what the reader's own rules see counts there
+    shown["source"] = shown["source"] or MANUAL
+    extra = {key: value for key, value in _further_keys(each.header).items() if key not in FURTHER}
+    return {**shown, "extra": extra} if extra else shown
+
+
+def _further_keys(header: Mapping[str, Any]) -> dict[str, Any]:
+    """The header keys besides those of every memory; without the phase as older programs called it."""
+    keys = {key: value for key, value in header.items() if key not in _HEADER}
+    if keys.get("type") in OLD_PHASES:
+        del keys["type"]
+    return keys
+
+
+def compared(shown: dict[str, Any]) -> dict[str, Any]:
+    """What two equal records agree in, of a line or an exported row. How often they were read is no part of it."""
+    return {key: value for key, value in shown.items() if key not in ("access_count", "content_hash")}
+
+
+def read(data: bytes, *, now: datetime, ttl: timedelta, sees: Callable[[str], bool]) -> ParsedRecord:
+    """The record in a line. `ttl` is how long an inbox memory without `expires_at` stays from `now` on. Raises
+    InvalidInput saying what is wrong with it."""
+    values = _values(data)
+    fields = {name: key for key, name in _NAMES.items() if values.get(key) is not None or key == "expires_at" in values}
+    content, category = values.get("content"), values.get("category") or INBOX
+    if not isinstance(content, str):
+        raise InvalidInput("content must be a text" if "content" in values else "content is missing")
+    if not content.strip() and values.get("id") is None:
+        raise InvalidInput("content must not be empty")
+    scope = values.get("scope") or GLOBAL
+    scope = scope.lower() if isinstance(scope, str) else scope
+    old = values.get("type") if isinstance(values.get("type"), str) else None
+    phase = values.get("phase") or OLD_PHASES.get(old or "") or (INBOX if category == INBOX else ORGANIZED)
+    for name, value, known in (("category", category, CATEGORIES), ("phase", phase, PHASES), ("scope", scope, ())):
+        if not isinstance(value, str):
+            raise InvalidInput(f"{name} must be a text")
+        if (value not in known) if known else not sees(value):
+            raise InvalidInput(f'invalid {name} "{value}"')
+        check_memory(**{name: value})
+    created = _time(values, "created_at") or now
+    expires = _time(values, "expires_at")
+    if "expires_at" not in values and phase == INBOX:
+        expires = now + ttl
+    if old in OLD_PHASES:
+        fields["phase"] = "type"
+    further = _further(values, old in OLD_PHASES)
+    tags, links = tuple(_texts(values, "tags")), tuple(_texts(values, "links"))
+    identity, updated, source = _id(values), _time(values, "updated_at") or created, values.get("source")
+    if source is not None and not isinstance(source, str):
+        raise InvalidInput("source must be a text")
+    record = Record(
+        identity, content, category, created, updated, scope, phase,
+        tags, (source or "").strip() or MANUAL, expires,
+        _number(values, "access_count", 0), links, _number(values, "version", 1), further,
+    )  # fmt: skip
+    _check_shape([further, tags, links])
+    if b"\\u" in data:
+        try:
+            record.text().encode()
+        except UnicodeEncodeError:
+            raise InvalidInput("it holds half of a surrogate pair, which is no Unicode text") from None
+    return ParsedRecord(record, frozenset(fields), values)
+
+
+def _check_shape(value: Any) -> None:
+    """Raise InvalidInput for more than a header can hold that is to be read again."""
+    level, count = [value], 0
+    for _ in range(_DEEPEST):
+        inner: list[Any] = []
+        for each in level:
+            inner += each.values() if isinstance(each, dict) else each if isinstance(each, (list, tuple)) else ()
+        count += len(inner)
+        if count > _MOST_VALUES:
+            raise InvalidInput(f"it has more than {_MOST_VALUES} values")
+        if not inner:
+            return
+        level = inner
+    raise InvalidInput("it is nested too deeply")
+
+
+_NAMES = {key: key.removesuffix("_at") for key in ("content", *MEMORY_KEYS) if key != "content_hash"}
+"""The keys of a line and the fields of Record they fill."""
+
+
+def _values(data: bytes) -> dict[str, Any]:
+    def refuse(constant: str) -> Any:
+        raise ValueError(f"{constant} is no JSON")
+
+    try:
+        values = json.loads(data.decode("utf-8"), parse_constant=refuse)
+    except UnicodeDecodeError:
+        raise InvalidInput("it is not valid UTF-8") from None
+    except json.JSONDecodeError as error:
+        raise InvalidInput(f"{error.msg} (column {error.colno})") from None
+    except RecursionError:
+        raise InvalidInput("it is nested too deeply") from None
+    except ValueError as error:
+        raise InvalidInput(str(error)) from None
+    if not isinstance(values, dict):
+        raise InvalidInput("it is no JSON object")
+    return values
+
+
+def _id(values: dict[str, Any]) -> str:
+    identity = values.get("id")
+    if identity is None:
+        return ""
+    sound = isinstance(identity, str) and 0 < len(identity) <= _LONGEST_ID and identity.isprintable()
+    if not sound or identity != identity.strip() or ".." in identity or not {"/", "\\"}.isdisjoint(identity):
+        raise InvalidInput(f"invalid id {json.dumps(identity, ensure_ascii=False)}")
+    return identity
+
+
+def _time(values: dict[str, Any], key: str) -> datetime | None:
+    value = values.get(key)
+    if value is None:
+        return None
+    try:
+        return parse_stamp(value)
+    except (ValueError, OverflowError, TypeError, AttributeError):
+        raise InvalidInput(f"{key} is no time: {json.dumps(value, ensure_ascii=False)}") from None
+
+
+def _texts(values: dict[str, Any], key: str) -> list[str]:
+    """A list of texts, or one text with commas; each once, trimmed."""
+    value = values.get(key)
+    value = [] if value is None else value.split(",") if isinstance(value, str) else value
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise InvalidInput(f"{key} must be a list of texts")
+    return list(dict.fromkeys(text for each in value if (text := each.strip())))
+
+
+def _number(values: dict[str, Any], key: str, least: int) -> int:
+    value = values.get(key)
+    if value is None:
+        return least
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value < _MOST:
+        raise InvalidInput(f"{key} must be a whole number from {least}")
+    return value
+
+
+def _further(values: dict[str, Any], has_old_phase: bool) -> dict[str, Any]:
+    """The header keys after `version`: those of contract 001, 2 in their order, then all others."""
+    extra = values.get("extra")
+    if extra is not None and not isinstance(extra, dict):
+        raise InvalidInput("extra must be an object")
+    if extra and (ours := sorted(extra.keys() & _HEADER)):
+        raise InvalidInput(f"extra must not hold {', '.join(ours)}")
+    left_out = _FIXED | {"extra", "type"} if has_old_phase else _FIXED | {"extra"}
+    others = {key: value for key, value in values.items() if key not in left_out} | (extra or {})
+    known = {key: others[key] for key in FURTHER if others.get(key) is not None}
+    return known | {key: value for key, value in others.items() if key not in FURTHER}
+
+
+Progress = Callable[[int, int], None]
+Say = Callable[[str], None]
+
+PAGE = 200
+"""Memories read, or written as one change, at a time."""
+_PAGE_BYTES = 4 << 20
+_BOM = b"\xef\xbb\xbf"
+NEW, UPDATE, OLDER, UNCHANGED, SKIP = "import", "update", "older", "unchanged", "skip"
+
+
+def exported(
+    memory: Memory, category: str | None = None, scope: str | None = None, *,
+    redacts: bool = False, secret: Callable[[], None] | None = None,
+) -> Iterator[str]:  # fmt: skip
+    """The lines, without newlines, of the memories the caller sees: oldest `created_at` first, then by id. `secret` is
+    called for each that holds what looks like a secret; with `redacts` it is redacted."""
+    exchange = Exchange(memory)
+    rows = exchange.rows(category, scope)
+    for start in range(0, len(rows), PAGE):
+        for info, content in exchange.page(rows[start : start + PAGE]):
+            if found := memory.secrets_in(content):
+                if secret is not None:
+                    secret()
+                content = redact(content, found) if redacts else content
+            yield json.dumps(row(memory, info, content), ensure_ascii=False, separators=(",", ":"))
+
+
+@dataclass(slots=True)
+class Tally:
+    """What an import did, or would do: `imported` are new; `skipped` are bad, older than what is there, or without
+    an id and with a content that is there."""
+
+    imported: int = 0
+    updated: int = 0
+    unchanged: int = 0
+    skipped: int = 0
+
+
+class _Action(NamedTuple):
+    """What becomes of one record; `info` is the memory that has its id."""
+
+    verb: str
+    record: Record
+    info: NoteInfo | None = None
+
+
+class Import:
+    """The import of `source`, a seekable file of JSON Lines, for the caller of `memory`. With `skip_bad` bad records
+    are left out."""
+
+    def __init__(self, memory: Memory, source: BinaryIO, *, skip_bad: bool = False):
+        self._memory = memory
+        self._exchange = Exchange(memory)
+        self._source = source
+        self._skip_bad = skip_bad
+        self._now = memory.clock()
+        self._size = source.seek(0, io.SEEK_END)
+
+    def check(self) -> None:
+        """Look at every record, and change nothing. Raises BadRecord for the first bad one."""
+        for _ in self._batches(Tally()):
+            pass
+
+    def plan(self, say: Say, warn: Say) -> Tally:
+        """What `run` would do: each action is told to `say`, each record left out to `warn`. Raises BadRecord."""
+        tally = Tally()
+        for actions in self._batches(tally, warn, remembers=True):
+            for each in actions:
+                if each.verb in (NEW, UPDATE):
+                    say(f"would {each.verb} {each.record.id[:8] or 'new'} {first_line(each.record.content)[:60]}")
+        return tally
+
+    def run(self, tally: Tally, warn: Say, progress: Progress | None = None) -> None:
+        """Carry it out, after `check`; `tally` counts what is done so far. A batch is one change. Raises BadRecord,
+        StorageError and the like; what was written before stays, and may be imported again."""
+        for actions in self._batches(tally, warn):
+            older = [(each.info, each.record.text().encode()) for each in actions if each.verb == OLDER and each.info]
+            if older:
+                self._exchange.keep(older)
+            records = [each.record for each in actions if each.verb in (NEW, UPDATE)]
+            if records := [each if each.id else replace(each, id=str(uuid4())) for each in records]:
+                self._exchange.put(records)
+            if progress is not None:
+                progress(self._source.tell(), self._size)
+
+    def _batches(self, tally: Tally, warn: Say | None = None, *, remembers: bool = False) -> Iterator[list[_Action]]:
+        """One way through the input: the actions for each batch, counted in `tally` once the caller is done with them.
+        A trial run that `remembers` what it would have written counts exactly, also where an id stands twice; that is
+        some 200 bytes a record."""
+        self._contents: set[bytes] | None = None
+        self._written: dict[str, tuple[datetime, bytes]] = {}
+        self._remembers = remembers
+        batch: list[tuple[int, ParsedRecord]] = []
+        ids: set[str] = set()
+        size = 0
+        number = 0
+        self._source.seek(0)
+        for data in iter(self._source.readline, b""):
+            data = data.removeprefix(_BOM) if number == 0 else data
+            if not data.strip():
+                continue
+            number += 1
+            try:
+                settings, line = self._memory.settings, data.rstrip(b"\r\n")
+                given = read(line, now=self._now, ttl=settings.short_term_ttl, sees=self._memory.sees)
+            except InvalidInput as error:
+                self._refuse(BadRecord(number, str(error)), tally, warn)
+                continue
+            if len(batch) >= PAGE or size > _PAGE_BYTES or ("id" in given.fields and given.record.id in ids):
+                yield from self._planned(batch, tally, warn)
+                batch, ids, size = [], set(), 0
+            batch.append((number, given))
+            ids.add(given.record.id)
+            size += len(line)
+        yield from self._planned(batch, tally, warn)
+
+    def _refuse(self, error: BadRecord, tally: Tally, warn: Say | None) -> None:
+        if not self._skip_bad:
+            raise error
+        tally.skipped += 1
+        if warn is not None:
+            warn(f"warning: {error}")
+
+    def _planned(
+        self, batch: list[tuple[int, ParsedRecord]], tally: Tally, warn: Say | None
+    ) -> Iterator[list[_Action]]:  # fmt: skip
+        ids = [given.record.id for _, given in batch if "id" in given.fields]
+        known = self._exchange.known(ids)
+        gone = self._exchange.survivors(each for each in ids if each not in known)
+        actions = []
+        for number, given in batch:
+            try:
+                actions.append(self._action(given, known, gone))
+            except InvalidInput as error:
+                self._refuse(BadRecord(number, str(error)), tally, warn)
+        yield actions
+        for each in actions:
+            name = {NEW: "imported", UPDATE: "updated", UNCHANGED: "unchanged"}.get(each.verb, "skipped")
+            setattr(tally, name, getattr(tally, name) + 1)
+
+    def _action(
+        self, given: ParsedRecord, known: dict[str, tuple[NoteInfo, str]], gone: dict[str, str]
+    ) -> _Action:  # fmt: skip
+        record = given.record
+        if "id" not in given.fields:  # a content seen once is there from then on
+            if self._contents is None:
+                self._contents = self._exchange.contents()
+            mark = digest(record.scope, record.content)
+            is_there = mark in self._contents
+            self._contents.add(mark)
+            return _Action(SKIP if is_there else NEW, record)
+        if record.id in self._written:  # on a trial run: against an earlier one of the input with its id
+            moment, text = self._written[record.id]
+            now, own = _state(record)
+            if own == text or now <= moment:
+                return _Action(UNCHANGED if own == text else OLDER, record)
+            return self._noted(_Action(UPDATE, record))
+        if record.id in known:
+            return self._against(given, *known[record.id])
+        if record.id in gone and {*compared_lines(record.content)} <= {*compared_lines(gone[record.id])}:
+            return _Action(SKIP, record)  # merged into another memory, which says all of it
+        return self._noted(_Action(NEW, record))
+
+    def _against(self, given: ParsedRecord, info: NoteInfo, content: str) -> _Action:
+        """The record against the memory that has its id: the newer one wins."""
+        memory = self._memory
+        if not memory.sees(info.scope):
+            raise InvalidInput(f"the id {info.id} is taken")
+        before = compared(row(memory, info, content))
+        if compared(given.values) == before:
+            return _Action(UNCHANGED, given.record, info)
+        there = Record(
+            info.id, content, info.category or INBOX, parse_stamp(info.created),
+            parse_stamp(info.updated or info.changed), info.scope, info.phase, info.tags, info.source,
+            parse_stamp(info.expires) if info.expires else None, info.access_count, info.links, info.version,
+            _further_keys(info.header),
+        )  # fmt: skip
+        record = given.over(there, self._now)
+        note = parse_note(
+            record.text(), project=CATEGORY_PROJECT, path=f"{record.category}/x.md", changed=self._now
+        )  # fmt: skip
+        if compared(row(memory, note, note.content)) == before:
+            return _Action(UNCHANGED, record, info)
+        if record.updated <= there.updated:
+            return _Action(OLDER, record, info)
+        if info.locked:
+            raise InvalidInput(f'{info.permalink} is locked and is not replaced. Remove its "locked: true" first.')
+        self._noted(_Action(UPDATE, record))
+        return _Action(UPDATE, replace(record, access_count=max(record.access_count, info.access_count)), info)
+
+    def _noted(self, action: _Action) -> _Action:
+        """The action, of which the rest of the input is to know."""
+        if self._contents is not None:
+            self._contents.add(digest(action.record.scope, action.record.content))
+        if self._remembers:
+            self._written[action.record.id] = _state(action.record)
+        return action
+
+
+def _state(record: Record) -> tuple[datetime, bytes]:
+    """When the record is of, and a digest of all it says but its access count."""
+    text = replace(record, access_count=0).text()
+    return record.updated, hashlib.blake2b(text.encode(), digest_size=16).digest()
